@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * wire.h: the contract between the BPF programs and the collector. Everything that crosses is
+ * declared here, once: fixed widths, explicit padding, no pointers, sizes asserted. Include it
+ * after a header that defines the __u types (vmlinux.h in BPF, linux/types.h outside).
+ */
+#ifndef BRICKTOP_WIRE_H
+#define BRICKTOP_WIRE_H
+
+#include "hist.h"
+
+/* What kind of root a request has; WIRE_ROOT_APP is an application's syscall on a mount. */
+enum wire_root {
+	WIRE_ROOT_BRICK = 0,
+	WIRE_ROOT_CLIENT = 1,
+	WIRE_ROOT_APP = 2,
+	WIRE_ROOT_LOCAL = 3,      /* a process's own file operations */
+	WIRE_ROOT_BACKGROUND = 4, /* stacks that no request waits for */
+	WIRE_ROOTS,
+};
+
+enum wire_origin { WIRE_ORIGIN_USER = 0, WIRE_ORIGIN_INTERNAL = 1 };
+
+/*
+ * Layer ids. 0 is the residue that no layer claims. 1 .. 63 are the rows of layers.def. From 64 on:
+ * the xlators of a target, in the order of its graph (64 is the root: protocol/server or
+ * mount/fuse).
+ */
+#define WIRE_LAYER_UNATTRIBUTED 0
+#define WIRE_LAYER_XLATOR       64
+
+#define WIRE_MAX_TARGETS 64
+#define WIRE_MAX_SHARDS  4
+
+/* Limits of one walk; beyond them a request is counted as unsplit, never cut silently. */
+#define WIRE_MAX_STACKS       8
+#define WIRE_MAX_STACK_FRAMES 128
+#define WIRE_MAX_FRAMES       384
+#define WIRE_LEDGER           32 /* finished outermost spans that a thread remembers */
+#define WIRE_SPAN_PARTS       6  /* (layer, sub) pairs inside one outermost span */
+#define WIRE_SPAN_DEPTH       8
+
+/* One histogram slot's identity: "layer, called from parent, for requests op of root". */
+struct wire_slot_key {
+	__u16 target;
+	__u16 layer;
+	__u16 parent; /* layer above; WIRE_LAYER_UNATTRIBUTED for a root */
+	__u8 op;      /* the root request's fop; for WIRE_ROOT_LOCAL the sub of its span */
+	__u8 root;    /* enum wire_root */
+	__u8 origin;  /* enum wire_origin */
+	__u8 sub;     /* operation inside a fixed layer (enum wire_syscall); 0 for xlators */
+	__u8 parent_sub;
+	__u8 pad;
+};
+_Static_assert(sizeof(struct wire_slot_key) == 12, "wire_slot_key");
+
+/* One slot of one shard. Every word only grows; the collector subtracts. */
+struct wire_slot {
+	__u64 count;
+	__u64 self_sum_ns, incl_sum_ns;
+	__u64 self_max_ns, incl_max_ns;
+	__u64 errors; /* replies with op_ret < 0 (root rows), failed calls (spans) */
+	__u64 bytes;
+	__u64 holds; /* root rows: requests in which every node's sum check holds */
+	__u32 self[HIST_BUCKETS];
+	__u32 incl[HIST_BUCKETS];
+};
+_Static_assert(sizeof(struct wire_slot) == 64 + 8 * HIST_BUCKETS, "wire_slot");
+
+/* What was lost, and why; one growing counter each (array map "losses": [target][loss]). */
+enum wire_loss {
+	WIRE_LOST_MAP_FULL,   /* no slot left for a (target, layer, op) */
+	WIRE_LOST_RING_FULL,  /* a dump record found no room */
+	WIRE_LOST_UNPAIRED,   /* a span ended that had not begun, or began and never ended */
+	WIRE_LOST_EVICTED,    /* pushed out of a bounded map */
+	WIRE_LOST_UNREADABLE, /* process memory that could not be read during a walk */
+	WIRE_LOST_ABSURD,     /* negative durations, or longer than bricktop is attached */
+	WIRE_LOST_LEDGER,     /* requests shown unsplit: the thread's ring had wrapped */
+	WIRE_LOST_FRAMES,     /* requests shown unsplit: more frames or stacks than a walk takes */
+	WIRE_LOST_ORDER,      /* requests shown unsplit: intervals that could not be ordered */
+	WIRE_LOST_STORAGE,    /* task storage busy or out of memory */
+	WIRE_LOST_UNKNOWN,    /* frames of an xlator that is in no known graph */
+	WIRE_LOST_SKIPPED,    /* by duty cycle or filter limits */
+	WIRE_LOSSES,
+};
+
+/* Requests walked, by how their sum check came out (array map "checks": [target][check]). */
+enum wire_check {
+	WIRE_CHECK_WALKED,   /* all */
+	WIRE_CHECK_HOLDS,    /* incl = self + union(children) in every node, nothing below */
+	WIRE_CHECK_OUTSIDE,  /* a child outside its parent's interval (clipped) */
+	WIRE_CHECK_NEGATIVE, /* a node with negative self time or length */
+	WIRE_CHECK_UNSPLIT,  /* spans or frames could not be split */
+	WIRE_CHECK_OPEN,     /* a child was still open at its parent's end (clipped; no fault) */
+	WIRE_CHECK_ORPHAN,   /* a frame whose parent is not in the stack */
+	WIRE_CHECK_COPIES,   /* copied stacks that were followed (a count, no fault) */
+	WIRE_CHECKS,
+};
+
+/*
+ * File syscalls that storage/posix and SQLite make: sub of the layer "syscall". The second column
+ * tells how the file is named: FD calls count only on regular files, directories and block devices.
+ */
+#define WIRE_SYSCALLS(X)       \
+	X(pread64, FD)         \
+	X(pwrite64, FD)        \
+	X(preadv, FD)          \
+	X(pwritev, FD)         \
+	X(preadv2, FD)         \
+	X(pwritev2, FD)        \
+	X(readv, FD)           \
+	X(writev, FD)          \
+	X(fsync, FD)           \
+	X(fdatasync, FD)       \
+	X(sync_file_range, FD) \
+	X(fallocate, FD)       \
+	X(ftruncate, FD)       \
+	X(truncate, PATH)      \
+	X(openat, PATH)        \
+	X(open, PATH)          \
+	X(close, FD)           \
+	X(newfstatat, PATH)    \
+	X(fstat, FD)           \
+	X(lstat, PATH)         \
+	X(stat, PATH)          \
+	X(statx, PATH)         \
+	X(getxattr, PATH)      \
+	X(lgetxattr, PATH)     \
+	X(fgetxattr, FD)       \
+	X(setxattr, PATH)      \
+	X(lsetxattr, PATH)     \
+	X(fsetxattr, FD)       \
+	X(llistxattr, PATH)    \
+	X(flistxattr, FD)      \
+	X(lremovexattr, PATH)  \
+	X(fremovexattr, FD)    \
+	X(mkdir, PATH)         \
+	X(mkdirat, PATH)       \
+	X(rmdir, PATH)         \
+	X(unlink, PATH)        \
+	X(unlinkat, PATH)      \
+	X(rename, PATH)        \
+	X(renameat2, PATH)     \
+	X(link, PATH)          \
+	X(linkat, PATH)        \
+	X(symlink, PATH)       \
+	X(symlinkat, PATH)     \
+	X(mknod, PATH)         \
+	X(mknodat, PATH)       \
+	X(readlink, PATH)      \
+	X(readlinkat, PATH)    \
+	X(utimensat, PATH)     \
+	X(getdents64, FD)      \
+	X(copy_file_range, FD) \
+	X(io_submit, PATH)
+
+#define WIRE_SYSCALL_ENUM(name, by) WIRE_SYS_##name,
+enum wire_syscall { WIRE_SYS_NONE, WIRE_SYSCALLS(WIRE_SYSCALL_ENUM) WIRE_SYSCALL_COUNT };
+
+/* Entry of wire_cfg.syscalls: the sub, and whether the call's first argument is a descriptor. */
+#define WIRE_SYS_BY_PATH 0
+#define WIRE_SYS_BY_FD   0x100
+#define WIRE_SYS_NUMBERS 512
+
+/* ---- configuration: what the collector tells the programs -------------- */
+
+/* .rodata.cfg, set before load. */
+struct wire_cfg {
+	__u32 shards;   /* 1 .. WIRE_MAX_SHARDS */
+	__u32 slots;    /* per shard */
+	__u32 own_tgid; /* bricktop itself: never traced */
+	__u32 dump;     /* 1: whole requests are wanted (map "dump_left" says how many) */
+	__u16 syscalls[WIRE_SYS_NUMBERS]; /* by this architecture's number; 0: not watched */
+};
+
+/* Map "procs": tgid -> how to read that process, and what it showed. */
+struct wire_proc {
+	__u16 layout; /* index into the map "layouts" */
+	__u8 root;    /* enum wire_root of requests at its top callback */
+	__u8 pad;
+	__u16 local_target; /* target that its own file operations are shown under */
+	__u16 pad2;
+	__u32 first_tid; /* first thread that hit a probe, and another one: the proof that */
+	__u32 other_tid; /* a pid filter matches the whole process (broken on early 6.6) */
+};
+_Static_assert(sizeof(struct wire_proc) == 16, "wire_proc");
+
+/* Map "layouts": offsets of one GlusterFS release (see user/gluster_layout.h). */
+struct wire_layout {
+	__u16 stack_myframes, stack_op;
+	__u16 frame_begin, frame_end, frame_this, frame_ret, frame_op, pad;
+};
+_Static_assert(sizeof(struct wire_layout) == 16, "wire_layout");
+
+/* Map "nodes": an xlator of a process -> its place in a target's graph. */
+struct wire_node_key {
+	__u64 xlator;
+	__u32 tgid;
+	__u32 pad;
+};
+
+#define WIRE_NODE_ROOT 1 /* protocol/server or mount/fuse: shared by a process's targets */
+#define WIRE_NODE_HOP  2 /* io-threads: what it winds runs on another thread */
+
+struct wire_node {
+	__u16 target;
+	__u16 layer;
+	__u16 flags;
+	__u16 pad;
+};
+
+/* Uprobe cookies: what a site is. */
+enum wire_site {
+	WIRE_SITE_TOP = 1, /* callback of protocol/server or mount/fuse: one hit, one request */
+	WIRE_SITE_BACKGROUND = 2, /* callback of a stack that an xlator made itself */
+};
+
+/* Map "callbacks" (discovery): (tgid, address of a callback) -> who called back through it. */
+struct wire_callback_key {
+	__u64 addr; /* frame->ret in the process */
+	__u32 tgid;
+	__u32 fop;
+};
+
+struct wire_callback {
+	__u64 hits;
+	__u64 xlator; /* whose callback it is: this of the stack's root frame */
+};
+
+/* ---- debug dump: one record of the ring "events" ----------------------- */
+
+struct wire_dump_frame {
+	__u64 addr, xlator, begin_raw, end_raw, begin, end, covered;
+	__u16 parent; /* index; 0xffff: none */
+	__u16 layer;
+	__u16 op;
+	__u8 stack;
+	__u8 flags; /* WIRE_FRAME_* */
+};
+_Static_assert(sizeof(struct wire_dump_frame) == 64, "wire_dump_frame");
+
+#define WIRE_FRAME_COPY_ROOT 1 /* root frame of a copied stack: stands for the frame it copies */
+#define WIRE_FRAME_ON_THREAD 2 /* ran on the thread that walked */
+#define WIRE_FRAME_COUNTED   4 /* entered in a histogram */
+#define WIRE_FRAME_DERIVED   8 /* begin was taken from a neighbour */
+#define WIRE_FRAME_CLIPPED   16
+#define WIRE_FRAME_OPEN      32
+
+struct wire_span_part {
+	__u16 layer;
+	__u8 sub, parent_part; /* index of the enclosing part; 0xff: outermost */
+	__u32 calls;
+	__u64 self_ns, incl_ns;
+};
+_Static_assert(sizeof(struct wire_span_part) == 24, "wire_span_part");
+
+/* A finished outermost span of a thread's ledger. */
+struct wire_span {
+	__u64 begin, end; /* CLOCK_MONOTONIC ns */
+	__u64 bytes;      /* moved by the call, 0 where it moves none */
+	__u64 file;       /* inode number, 0 unknown */
+	__u16 frame;      /* index of the frame that claimed it; 0xffff: none did */
+	__u8 claimed, failed;
+	__u32 n_parts;
+	struct wire_span_part part[WIRE_SPAN_PARTS];
+};
+_Static_assert(sizeof(struct wire_span) == 40 + 24 * WIRE_SPAN_PARTS, "wire_span");
+
+struct wire_dump {
+	__u32 tgid, tid;
+	__u16 target, op;
+	__u8 root, origin, unsplit, pad; /* unsplit: enum wire_loss + 1, or 0 */
+	__s64 result;                    /* op_ret */
+	__u64 watermark;
+	__u32 n_frames, n_spans;
+	/* then n_frames wire_dump_frame, then n_spans wire_span */
+};
+_Static_assert(sizeof(struct wire_dump) == 40, "wire_dump");
+
+#endif
