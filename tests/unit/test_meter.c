@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * test_meter.c: the arithmetic of the cost, the CPU clocks, and a calibration on this machine.
+ * Times are compared only with each other: a step costs more than a trap, a trap more than nothing.
+ */
+#include "meter.h"
+
+#include "tap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS 1000000ULL
+
+/* The function that calibration probes: its first byte must be its own again afterwards. */
+extern void meter_emulated_site(void);
+
+static bool near(double got, double want)
+{
+	return got > want - 1e-6 && got < want + 1e-6;
+}
+
+static void test_compute(void)
+{
+	const struct meter_calibration cal = { .has_emulated = true,
+					       .emulated_ns = 1000,
+					       .has_stepped = true,
+					       .stepped_ns = 20000,
+					       .has_tracepoint = true,
+					       .tracepoint_ns = 100 };
+	const struct meter_calibration half = { .has_emulated = true, .emulated_ns = 1000 };
+	struct meter_interval in = { .wall_ns = 1000 * MS,
+				     .own_cpu_ns = 2 * MS,
+				     .bpf_run_ns = 3 * MS,
+				     .emulated_hits = 1000,
+				     .stepped_hits = 100,
+				     .tracepoint_hits = 20000,
+				     .has_target = true,
+				     .target_cpu_ns = 100 * MS };
+	struct meter_cost cost;
+
+	meter_compute(&cal, &in, &cost);
+	/* 1 ms + 2 ms + 2 ms of traps, 3 ms of BPF, 2 ms of its own */
+	is_int((long long)cost.trap_ns, 5 * MS, "hits times their price");
+	ok(cost.bpf_ns == 3 * MS && cost.own_ns == 2 * MS, "the other parts");
+	ok(cost.has_core && near(cost.core_pct, 1.0), "of a core: %g %%", cost.core_pct);
+	ok(cost.has_target && near(cost.target_pct, 10.0), "of the target: %g %%", cost.target_pct);
+
+	meter_compute(&half, &in, &cost);
+	ok(!cost.has_core && !cost.has_target, "hits without a price: not known");
+	in.stepped_hits = in.tracepoint_hits = 0;
+	meter_compute(&half, &in, &cost);
+	ok(cost.has_core && near(cost.core_pct, 0.6), "a price without hits is not needed");
+	in.target_cpu_ns = 0;
+	meter_compute(&cal, &in, &cost);
+	ok(cost.has_core && !cost.has_target, "an idle target has no share");
+	in.has_target = false;
+	in.target_cpu_ns = 5;
+	meter_compute(&cal, &in, &cost);
+	ok(!cost.has_target, "nor has none");
+	in.wall_ns = 0;
+	meter_compute(&cal, &in, &cost);
+	ok(!cost.has_core, "nor an interval without length");
+}
+
+static void burn_ms(unsigned int ms)
+{
+	struct timespec ts;
+	uint64_t start, now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	start = now = (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
+	while (now - start < ms * MS) {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+		now = (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
+	}
+}
+
+static void *burn_thread(void *arg)
+{
+	burn_ms(30);
+	return arg;
+}
+
+/* 20 ms in the main thread and 30 ms in one that has ended. */
+static void burn_both(void)
+{
+	pthread_t thread;
+
+	if (!pthread_create(&thread, NULL, burn_thread, NULL))
+		pthread_join(thread, NULL);
+	burn_ms(20);
+}
+
+static void test_cpu_time(void)
+{
+	uint64_t before = 0, after = 0, ns = 0;
+	int pipes[2];
+	char byte;
+	pid_t pid;
+
+	is_int(meter_own_cpu_ns(&before), 0, "own CPU time");
+	burn_both();
+	is_int(meter_own_cpu_ns(&after), 0, "and again");
+	ok(after - before >= 50 * MS, "it holds what both threads used: %.1f ms",
+	   (double)(after - before) / (double)MS);
+	if (pipe(pipes)) {
+		ok(false, "pipe");
+		return;
+	}
+	pid = fork();
+	if (pid == 0) {
+		burn_both();
+		if (write(pipes[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	is_int(read(pipes[0], &byte, 1), 1, "a child works");
+	is_int(meter_target_cpu_ns(pid, &ns), 0, "the CPU time of another process");
+	ok(ns >= 50 * MS, "holds its ended thread's too: %.1f ms", (double)ns / (double)MS);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	is_int(meter_target_cpu_ns(pid, &ns), -ESRCH, "a process that is gone");
+}
+
+static void test_calibration(enum uprobe_kind kind, const char *name)
+{
+	const volatile unsigned char *code = (const volatile unsigned char *)&meter_emulated_site;
+	struct meter_calibration cal = { 0 };
+	unsigned char byte = *code;
+	char err[256] = "";
+	int failed;
+
+	failed = meter_calibrate(kind, &cal, err, sizeof(err));
+	if (failed || (kind == UPROBE_MULTI && !cal.has_emulated)) {
+		skip(name, err[0] ? err : "nothing can be calibrated here");
+		return;
+	}
+	diag("%s: emulated %.0f ns, stepped %.0f ns, tracepoint %.0f ns, bystander %.0f ns", name,
+	     cal.emulated_ns, cal.stepped_ns, cal.tracepoint_ns, cal.bystander_ns);
+	ok(cal.has_emulated && cal.emulated_ns > 0, "%s: a trap costs something", name);
+	ok(cal.has_stepped && cal.stepped_ns > cal.emulated_ns, "%s: a step costs more", name);
+	ok(!cal.has_tracepoint || cal.tracepoint_ns < cal.emulated_ns,
+	   "%s: a tracepoint costs less than a trap", name);
+	is_int(*code, byte, "%s: the probes are gone", name);
+}
+
+static void test_stats(void)
+{
+	struct meter_prog prog;
+	int fd = meter_enable_stats();
+
+	ok(fd >= 0, "BPF statistics can be enabled");
+	is_int(meter_read_prog(-1, &prog), -EBADFD, "no program, no totals");
+	close(fd);
+}
+
+int main(void)
+{
+	test_compute();
+	test_cpu_time();
+	if (geteuid() != 0) {
+		skip("calibration", "needs root");
+		return tap_done();
+	}
+	test_stats();
+	test_calibration(UPROBE_MULTI, "multi");
+	test_calibration(UPROBE_PERF, "perf");
+	return tap_done();
+}
