@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gluster_inode.h: which file a request is about, by the inode tables in a GlusterFS process's
+ * memory. An inode is believed only where it points back to a known table. Inside of the gluster
+ * modules alone.
+ */
+#ifndef BRICKTOP_GLUSTER_INODE_H
+#define BRICKTOP_GLUSTER_INODE_H
+
+#include "gluster_graph.h"
+
+#define GLUSTER_MAX_TABLES 256
+#define GLUSTER_GFID_TEXT  37
+
+struct gluster_tables {
+	uint64_t addr[GLUSTER_MAX_TABLES];
+	unsigned int n;
+};
+
+/* The inode tables of all graphs. */
+void gluster_tables_find(struct gluster_proc *gp, struct gluster_tables *ret_tables);
+
+/*
+ * The first inode or open file that a block of memory points to: a request's state or an xlator's
+ * local data. False where there is none. gfid and file are "" where unknown, and sanitized.
+ */
+bool gluster_inode_in(struct gluster_proc *gp, const struct gluster_tables *tables, uint64_t block,
+		      char gfid[GLUSTER_GFID_TEXT], char *file, size_t file_size);
+
+#endif

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * target_match.c: what a user's word means among the targets there are. The more a word says, the
+ * earlier it is tried: a path or a pid names one thing, a volume may name several bricks and
+ * clients.
+ */
+#include "target.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "procmem.h"
+#include "text.h"
+
+typedef bool (*match_fn)(const struct target *t, const char *word);
+
+const char *target_kind_name(enum target_kind kind)
+{
+	switch (kind) {
+	case TARGET_BRICK:
+		return "brick";
+	case TARGET_CLIENT:
+		return "client";
+	case TARGET_XFS:
+		return "xfs";
+	case TARGET_DEVICE:
+		return "device";
+	case TARGET_PROCESS:
+		return "process";
+	}
+	return "?";
+}
+
+const char *target_describe(const struct target *t, char *buf, size_t size)
+{
+	switch (t->kind) {
+	case TARGET_BRICK:
+		snprintf(buf, size, "%s:%s", t->volume, t->path);
+		break;
+	case TARGET_CLIENT:
+		snprintf(buf, size, "client %s on %s", t->volume, t->path);
+		break;
+	case TARGET_XFS:
+		snprintf(buf, size, "xfs %s on %s", t->path, t->device);
+		break;
+	case TARGET_DEVICE:
+		snprintf(buf, size, "device %s", t->device);
+		break;
+	case TARGET_PROCESS:
+		snprintf(buf, size, "process %d (%s)", (int)t->pid, t->comm);
+		break;
+	}
+	return buf;
+}
+
+/* Equal but for slashes at the end. */
+static bool same_path(const char *a, const char *b)
+{
+	size_t a_len = strlen(a), b_len = strlen(b);
+
+	while (a_len > 1 && a[a_len - 1] == '/')
+		a_len--;
+	while (b_len > 1 && b[b_len - 1] == '/')
+		b_len--;
+	return a_len && a_len == b_len && !memcmp(a, b, a_len);
+}
+
+static bool is_number(const char *word)
+{
+	size_t len = strspn(word, "0123456789");
+
+	return len && len < 10 && !word[len];
+}
+
+static bool match_volume_and_path(const struct target *t, const char *word)
+{
+	size_t len = strlen(t->volume);
+
+	return t->kind == TARGET_BRICK && !strncmp(word, t->volume, len) && word[len] == ':' &&
+	       same_path(word + len + 1, t->path);
+}
+
+static bool match_brick_path(const struct target *t, const char *word)
+{
+	return t->kind == TARGET_BRICK && same_path(word, t->path);
+}
+
+static bool match_client_path(const struct target *t, const char *word)
+{
+	return t->kind == TARGET_CLIENT && same_path(word, t->path);
+}
+
+static bool match_xfs_path(const struct target *t, const char *word)
+{
+	return t->kind == TARGET_XFS && same_path(word, t->path);
+}
+
+/* "/dev/loop0" or "loop0" */
+static bool match_device(const struct target *t, const char *word)
+{
+	const char *base = strrchr(t->device, '/');
+
+	return t->kind == TARGET_DEVICE && t->device[0] &&
+	       (!strcmp(word, t->device) || (base && !strcmp(word, base + 1)));
+}
+
+static bool match_pid(const struct target *t, const char *word)
+{
+	return t->pid > 0 && is_number(word) && atoi(word) == t->pid;
+}
+
+static bool match_brick_volume(const struct target *t, const char *word)
+{
+	return t->kind == TARGET_BRICK && strcmp(word, "-") && !strcmp(word, t->volume);
+}
+
+static bool match_client_volume(const struct target *t, const char *word)
+{
+	return t->kind != TARGET_BRICK && strcmp(word, "-") && !strcmp(word, t->volume);
+}
+
+/* From the most particular meaning to the least; the first that anything has is the word's. */
+static const match_fn meanings[] = {
+	match_volume_and_path, match_brick_path, match_client_path,  match_xfs_path,
+	match_device,          match_pid,        match_brick_volume, match_client_volume,
+};
+
+__attribute__((format(printf, 4, 5))) static void append(char *buf, size_t size, size_t *len,
+							 const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (*len >= size)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(buf + *len, size - *len, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		*len += (size_t)n;
+}
+
+/* The targets that match (all where match is NULL), as far as err has room; the rest as a number.
+ */
+static void list_targets(const struct target_list *list, match_fn match, const char *word,
+			 char *err, size_t err_size, size_t len)
+{
+	size_t shown = 0, left = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		char name[4400];
+
+		if (match && !match(&list->t[i], word))
+			continue;
+		target_describe(&list->t[i], name, sizeof(name));
+		if (left || len + strlen(name) + 40 >= err_size) {
+			left++;
+			continue;
+		}
+		append(err, err_size, &len, "%s%s", shown++ ? ", " : "", name);
+		if (list->t[i].pid && list->t[i].kind != TARGET_PROCESS)
+			append(err, err_size, &len, " (pid %d)", (int)list->t[i].pid);
+	}
+	if (left)
+		append(err, err_size, &len, " and %zu more", left);
+	else if (!shown)
+		append(err, err_size, &len, "nothing");
+}
+
+static void read_comm(pid_t pid, char *comm, size_t size)
+{
+	char path[32], raw[64] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	file = fopen(path, "re");
+	if (file) {
+		if (fgets(raw, sizeof(raw), file))
+			raw[strcspn(raw, "\n")] = '\0';
+		fclose(file);
+	}
+	text_sanitize(comm, size, raw);
+}
+
+/* Any other process, by its pid. */
+static int resolve_process(const char *word, struct target *ret_target)
+{
+	struct target t = { .kind = TARGET_PROCESS, .volume = "-", .version = "-" };
+	struct procmem *pm = NULL;
+	char path[32];
+	int err;
+
+	if (!is_number(word) || atoi(word) <= 0)
+		return -ENOENT;
+	t.pid = atoi(word);
+	snprintf(path, sizeof(path), "/proc/%d", (int)t.pid);
+	if (access(path, F_OK))
+		return -ENOENT;
+	err = procmem_open(t.pid, &pm);
+	if (err == -ESRCH)
+		return -ENOENT;
+	if (err)
+		snprintf(t.problem, sizeof(t.problem), "its memory may not be read: %s",
+			 strerror(-err));
+	else
+		t.start_ticks = procmem_start_ticks(pm);
+	procmem_close(pm);
+	read_comm(t.pid, t.comm, sizeof(t.comm));
+	*ret_target = t;
+	return 0;
+}
+
+int target_resolve(const struct target_list *list, const char *word, struct target *ret_target,
+		   char *err, size_t err_size)
+{
+	char clean[300];
+	size_t len = 0;
+
+	text_sanitize(clean, sizeof(clean), word);
+	for (size_t m = 0; m < sizeof(meanings) / sizeof(meanings[0]); m++) {
+		const struct target *found = NULL;
+		size_t n = 0;
+
+		for (size_t i = 0; i < list->n; i++) {
+			if (!meanings[m](&list->t[i], word))
+				continue;
+			found = found ? found : &list->t[i];
+			n++;
+		}
+		if (n == 1) {
+			*ret_target = *found;
+			return 0;
+		}
+		if (n > 1) {
+			append(err, err_size, &len, "'%s' is not one target but %zu: ", clean, n);
+			list_targets(list, meanings[m], word, err, err_size, len);
+			return -EEXIST;
+		}
+	}
+	if (!resolve_process(word, ret_target))
+		return 0;
+	append(err, err_size, &len, "no target '%s' on this host; there is ", clean);
+	list_targets(list, NULL, word, err, err_size, len);
+	return -ENOENT;
+}
