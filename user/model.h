@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model.h: from growing counters to a snapshot. Pure: no I/O, no clock, no globals, no threads;
+ * what time it is and what was counted comes in by model_feed_*(), the picture goes out by
+ * model_tick().
+ *
+ * All counters fed are cumulative; the model subtracts. A counter that falls (a statedump reset, a
+ * restarted process) starts a new baseline and is never shown as a negative or huge rate.
+ */
+#ifndef BRICKTOP_MODEL_H
+#define BRICKTOP_MODEL_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../bpf/wire.h"
+#include "snapshot.h"
+
+struct model;
+
+/*
+ * An xlator of a target's graph, or the root (index 0). In a target's first graph its wire layer is
+ * WIRE_LAYER_XLATOR + index; the root's always is WIRE_LAYER_XLATOR. Names are sanitized (text.h).
+ */
+struct model_node {
+	char id[64];
+	char type[128];
+	unsigned int parents[8]; /* indices; the graph's first parent first */
+	unsigned int n_parents;
+	unsigned int children[64];
+	unsigned int n_children;
+};
+
+struct model_target {
+	char kind[16], name[512], device[256], fstype[32], version[32], layout[32];
+	int pid;
+	enum wire_root root; /* of its requests: WIRE_ROOT_BRICK or WIRE_ROOT_CLIENT */
+	const struct model_node *nodes;
+	size_t n_nodes;
+};
+
+/* A fixed layer (a row of layers.def), by wire layer number 1 .. 63. Its strings outlive the model.
+ */
+struct model_layer {
+	unsigned int layer;
+	const char *title, *kind;
+	const char *const *subs; /* sub number -> name, or NULL */
+	unsigned int n_subs;
+};
+
+/* What the process's own memory says of one xlator and fop; cumulative since the process started.
+ */
+struct model_stat {
+	uint64_t wound, failed, lat_count;
+	double lat_total_ns;
+	bool has_counts, has_latency;
+};
+
+int model_new(const struct model_layer *layers, size_t n_layers, struct model **ret_m);
+void model_free(struct model *m);
+
+/*
+ * Add a target, or replace its graph (same idx; a client that switched, a brick that restarted).
+ * The layer numbers of former graphs keep their names as long as the model lives; nodes of the new
+ * graph with an id and type already known keep their layer number, others get fresh ones.
+ * ret_layers, if given, receives n_nodes wire layer numbers. A graph that differs, or a new pid,
+ * has statistics that begin at 0. 0; -EINVAL: links or idx out of range; -ENOSPC: more than 65,472
+ * xlators in all; -ENOMEM. On failure nothing has changed.
+ */
+int model_set_target(struct model *m, unsigned int idx, const struct model_target *t,
+		     __u16 *ret_layers);
+
+/*
+ * Everything below is the state at the moment of feeding; feed in any order, then model_tick(). A
+ * target never set: -ENOENT, or nothing happens. A slot that appears counts from 0; statistics fed
+ * for the first time are a baseline. model_feed_in_flight() must also be fed the fops that have
+ * none: the figure shown is the mean of the window's samples.
+ */
+int model_feed_slot(struct model *m, const struct wire_slot_key *key, const struct wire_slot *sum);
+int model_feed_stats(struct model *m, unsigned int target, unsigned int node, unsigned int fop,
+		     const struct model_stat *stat);
+void model_feed_in_flight(struct model *m, unsigned int target, unsigned int fop, unsigned int n,
+			  uint64_t oldest_ns);
+void model_feed_oldest(struct model *m, unsigned int target, const struct snap_oldest *oldest);
+void model_feed_checks(struct model *m, unsigned int target, const __u64 checks[WIRE_CHECKS]);
+void model_feed_lost(struct model *m, unsigned int target, const __u64 losses[WIRE_LOSSES],
+		     uint64_t recursion, uint64_t uprobe_missed);
+void model_feed_cost(struct model *m, unsigned int target, const struct snap_cost *cost);
+void model_feed_gone(struct model *m, unsigned int target, bool gone, unsigned int restarts);
+int model_feed_off(struct model *m, const char *what, const char *reason);
+
+/* Forget the window so far: what was fed last becomes the baseline. Until then there are no rates.
+ */
+void model_start_window(struct model *m, uint64_t mono_ns, int64_t wall_ns);
+
+/*
+ * The window from model_start_window() until now. The snapshot is the caller's (snapshot_free()),
+ * and shares nothing with the model; its kernel text is left empty. memory_only: show the process's
+ * own statistics only, and from its start where lifetime is set. Then operations that only xlators
+ * called among themselves have the origin "internal". 0 or -ENOMEM.
+ */
+struct model_view {
+	bool memory_only, lifetime;
+};
+int model_tick(const struct model *m, uint64_t mono_ns, const struct model_view *view,
+	       struct snapshot **ret_snap);
+void snapshot_free(struct snapshot *snap);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_tick.c: the snapshot: window, targets, losses and checks around the operations. Owns a
+ * snapshot's memory. Must not know how operations are made.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_priv.h"
+
+static void fill_checks(const struct model_tgt *t, struct snap_target *st)
+{
+	struct snap_checks *c = &st->checks;
+
+	c->walked = t->checks[WIRE_CHECK_WALKED].win;
+	c->holds = t->checks[WIRE_CHECK_HOLDS].win;
+	c->outside = t->checks[WIRE_CHECK_OUTSIDE].win;
+	c->negative = t->checks[WIRE_CHECK_NEGATIVE].win;
+	c->unsplit = t->checks[WIRE_CHECK_UNSPLIT].win;
+	c->open = t->checks[WIRE_CHECK_OPEN].win;
+	c->orphan = t->checks[WIRE_CHECK_ORPHAN].win;
+	if (!c->walked)
+		return;
+	st->sum_check_pct.v = 100.0 * (double)c->holds / (double)c->walked;
+	st->sum_check_pct.valid = true;
+}
+
+static void fill_lost(const struct model_tgt *t, struct snap_lost *l)
+{
+	l->map_full = t->losses[WIRE_LOST_MAP_FULL].win;
+	l->ring_full = t->losses[WIRE_LOST_RING_FULL].win;
+	l->unpaired = t->losses[WIRE_LOST_UNPAIRED].win;
+	l->evicted = t->losses[WIRE_LOST_EVICTED].win;
+	l->unreadable = t->losses[WIRE_LOST_UNREADABLE].win;
+	l->absurd = t->losses[WIRE_LOST_ABSURD].win;
+	l->ledger = t->losses[WIRE_LOST_LEDGER].win;
+	l->skipped = t->losses[WIRE_LOST_SKIPPED].win;
+	l->storage_busy = t->losses[WIRE_LOST_STORAGE].win;
+	l->frames = t->losses[WIRE_LOST_FRAMES].win;
+	l->order = t->losses[WIRE_LOST_ORDER].win;
+	l->unknown_xlator = t->losses[WIRE_LOST_UNKNOWN].win;
+	l->recursion = t->recursion.win;
+	l->uprobe_missed = t->uprobe_missed.win;
+	l->total = l->recursion + l->uprobe_missed;
+	for (unsigned int i = 0; i < WIRE_LOSSES; i++)
+		l->total += t->losses[i].win;
+}
+
+static void fill_target(const struct model_tgt *t, struct snap_target *st)
+{
+	model_text_set(st->kind, sizeof(st->kind), t->kind);
+	model_text_set(st->name, sizeof(st->name), t->name);
+	model_text_set(st->device, sizeof(st->device), t->device);
+	model_text_set(st->fstype, sizeof(st->fstype), t->fstype);
+	model_text_set(st->version, sizeof(st->version), t->version);
+	model_text_set(st->layout, sizeof(st->layout), t->layout);
+	st->pid = t->pid;
+	st->gone = t->gone;
+	st->restarts = t->restarts;
+	st->cost = t->cost;
+	st->oldest = t->oldest;
+	fill_checks(t, st);
+	fill_lost(t, &st->lost);
+}
+
+static int fill_snapshot(const struct model *m, const struct model_view *view,
+			 struct snapshot *snap)
+{
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < WIRE_MAX_TARGETS; i++)
+		n += m->targets[i] != NULL;
+	snap->targets = calloc(n + 1, sizeof(*snap->targets));
+	snap->off = calloc(m->n_off + 1, sizeof(*snap->off));
+	if (!snap->targets || !snap->off)
+		return -ENOMEM;
+	memcpy(snap->off, m->off, m->n_off * sizeof(*snap->off));
+	snap->n_off = m->n_off;
+	for (unsigned int i = 0; i < WIRE_MAX_TARGETS; i++) {
+		struct snap_target *st = &snap->targets[snap->n_targets];
+		int err;
+
+		if (!m->targets[i])
+			continue;
+		fill_target(m->targets[i], st);
+		err = model_ops_build(m, i, view, snap->window_secs, st);
+		if (err)
+			return err;
+		snap->n_targets++;
+	}
+	return 0;
+}
+
+int model_tick(const struct model *m, uint64_t mono_ns, const struct model_view *view,
+	       struct snapshot **ret_snap)
+{
+	struct snapshot *snap = calloc(1, sizeof(*snap));
+	int err;
+
+	if (!snap)
+		return -ENOMEM;
+	snap->mono_ns = mono_ns;
+	snap->wall_ns = m->start_wall_ns;
+	snap->memory_only = view->memory_only;
+	if (m->window_open && mono_ns > m->start_mono_ns)
+		snap->window_secs = (double)(mono_ns - m->start_mono_ns) / 1e9;
+	err = fill_snapshot(m, view, snap);
+	if (err) {
+		snapshot_free(snap);
+		return err;
+	}
+	*ret_snap = snap;
+	return 0;
+}
+
+void snapshot_free(struct snapshot *snap)
+{
+	if (!snap)
+		return;
+	for (size_t i = 0; i < snap->n_targets; i++) {
+		for (size_t j = 0; j < snap->targets[i].n_ops; j++)
+			free(snap->targets[i].ops[j].layers);
+		free(snap->targets[i].ops);
+	}
+	free(snap->targets);
+	free(snap->off);
+	free(snap);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * snapshot.h: what the model hands to the sinks: one immutable picture of a window, for all
+ * targets. Plain data: built by model.c, read by text, JSON and (later) screen and recorder. Names
+ * in it are already sanitized. A figure that was not measured has valid == false and is shown as
+ * "-".
+ */
+#ifndef BRICKTOP_SNAPSHOT_H
+#define BRICKTOP_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct snap_num {
+	double v;
+	bool valid;
+};
+
+/* A distribution of durations in ns. valid: anything was measured; has_quantiles: more than a mean.
+ */
+struct snap_dist {
+	bool valid, has_quantiles;
+	uint64_t count;
+	double mean, p50, p90, p99, p999, max;
+};
+
+enum snap_state { SNAP_ON, SNAP_OFF, SNAP_DERIVED };
+
+struct snap_layer {
+	char id[64];    /* xlator name without the volume prefix, a tail group, a syscall */
+	char path[512]; /* ids from the root, joined by '/' */
+	char kind[16];  /* xlator|syscall|... */
+	char type[128]; /* "performance/io-threads", or the layer's title */
+	enum snap_state state;
+	char reason[160];              /* why it is off or derived; "" */
+	unsigned int depth;            /* 0: root */
+	uint64_t count, errors, bytes; /* passages of this layer */
+	struct snap_dist self, incl;
+	struct snap_num share_pct;   /* self time of all passages / inclusive time of all roots */
+	struct snap_num est_self_ns; /* memory mode: difference of means; an estimate, never a
+					measurement */
+};
+
+enum snap_source { SNAP_FROM_WALK, SNAP_FROM_MEMORY };
+
+struct snap_op {
+	char root[16];   /* brick|client|app|local|background */
+	char origin[16]; /* user|internal */
+	char op[32];
+	enum snap_source source; /* memory: "means only" */
+	uint64_t count, bytes, errors;
+	struct snap_num rate_hz;
+	bool has_bytes;
+	struct snap_num in_flight, in_flight_oldest_ns;
+	struct snap_num coverage_pct;
+	struct snap_num sum_check_pct;
+	struct snap_dist incl;
+	struct snap_num unattributed_ns; /* mean per root */
+	struct snap_layer *layers;       /* in tree order */
+	size_t n_layers;
+};
+
+/* Same order and names as the JSON contract's "lost". */
+struct snap_lost {
+	uint64_t total, map_full, ring_full, unpaired, evicted, unreadable, absurd, ledger, skipped;
+	uint64_t recursion, uprobe_missed, storage_busy;
+	uint64_t frames, order, unknown_xlator; /* further causes of unsplit or unwalked requests */
+};
+
+struct snap_checks {
+	uint64_t walked, holds, outside, negative, unsplit, open, orphan;
+};
+
+struct snap_cost {
+	struct snap_num core_pct, target_pct, duty_pct;
+	uint64_t probe_hits;
+	double hit_ns; /* calibrated cost of one uprobe hit, without the program's own time */
+};
+
+struct snap_off { /* a layer or step that could not be attached */
+	char what[64];
+	char reason[256];
+};
+
+struct snap_oldest { /* oldest request in flight */
+	bool valid;
+	char op[32], xlator[256], file[1024];
+	double age_ns;
+	int64_t app_pid;
+};
+
+struct snap_target {
+	char kind[16];  /* brick|client|xfs|device|process */
+	char name[512]; /* "perfvol:/bricks/b1" */
+	char device[256], fstype[32], version[32], layout[32];
+	int pid;
+	bool gone;             /* the process ended during the window */
+	unsigned int restarts; /* times it was followed to a new pid */
+	struct snap_num sum_check_pct;
+	struct snap_checks checks;
+	struct snap_cost cost;
+	struct snap_lost lost;
+	struct snap_oldest oldest;
+	struct snap_op
+		*ops; /* users' requests by total time first, then internal, background, local */
+	size_t n_ops;
+};
+
+struct snapshot {
+	uint64_t mono_ns; /* end of the window */
+	int64_t wall_ns;  /* begin of the window, CLOCK_REALTIME */
+	double window_secs;
+	bool memory_only; /* no probe was in */
+	char kernel[128];
+	struct snap_target *targets;
+	size_t n_targets;
+	struct snap_off *off;
+	size_t n_off;
+};
+
+#endif
