@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_sink_text.c: the reports against golden files, at several widths, in ASCII and UTF-8; and
+ * what must hold for any of them: lines inside the width, no control characters, "-" where nothing
+ * was measured.
+ */
+#include "sink_text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "golden.h"
+#include "snapshots.h"
+
+static char *render(const struct snapshot *snap, const struct sink_style *st)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	is_int(sink_text_report(out, snap, st), 0, "the report is written");
+	fclose(out);
+	return text;
+}
+
+static bool has_controls(const char *text)
+{
+	for (; *text; text++)
+		if (((unsigned char)*text < 0x20 && *text != '\n') || *text == 0x7f)
+			return true;
+	return false;
+}
+
+static bool has_trailing_blanks(const char *text)
+{
+	return strstr(text, " \n") != NULL;
+}
+
+static unsigned int widest_line(const char *text, const struct sink_style *st)
+{
+	unsigned int widest = 0;
+	char *copy = strdup(text), *rest = NULL;
+
+	for (char *line = strtok_r(copy, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		unsigned int width = sink_fmt_width(st, line);
+
+		widest = width > widest ? width : widest;
+	}
+	free(copy);
+	return widest;
+}
+
+static void test_golden(struct snapshot *snap, const char *name, unsigned int columns, bool utf8)
+{
+	struct sink_style st = { .columns = columns, .utf8 = utf8 };
+	char file[64], *text = render(snap, &st);
+
+	snprintf(file, sizeof(file), "text_%s_%u%s.txt", name, columns, utf8 ? "_utf8" : "");
+	golden_check(file, text);
+	ok(!has_controls(text), "%s has no control characters", file);
+	ok(!has_trailing_blanks(text), "%s has no blanks at ends of lines", file);
+	ok(widest_line(text, &st) <= columns, "%s stays within %u columns", file, columns);
+	free(text);
+}
+
+static void test_reports(void)
+{
+	static const struct {
+		const char *name;
+		struct snapshot *(*make)(void);
+	} cases[] = {
+		{ "chain", snapshot_chain },     { "parallel", snapshot_parallel },
+		{ "memory", snapshot_memory },   { "unsplit", snapshot_unsplit },
+		{ "hostile", snapshot_hostile }, { "invalid", snapshot_invalid },
+		{ "empty", snapshot_empty },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct snapshot *snap = cases[i].make();
+
+		test_golden(snap, cases[i].name, 100, false);
+		if (i < 2 || strcmp(cases[i].name, "hostile") == 0) {
+			test_golden(snap, cases[i].name, 80, false);
+			test_golden(snap, cases[i].name, 132, true);
+		}
+		snapshot_free(snap);
+	}
+}
+
+static void test_missing_is_a_dash(void)
+{
+	struct sink_style st = { .columns = 100 };
+	struct snapshot *snap = snapshot_invalid();
+	char *text = render(snap, &st);
+
+	ok(strstr(text, "0us") == NULL && strstr(text, "0.0us") == NULL &&
+		   strstr(text, "nan") == NULL,
+	   "what was not measured is never 0");
+	ok(strstr(text, "p50 -") != NULL, "what was not measured is '-'");
+	free(text);
+	snapshot_free(snap);
+}
+
+/* The tree survives a chain, a branch and a change of kind. */
+static void test_indentation(void)
+{
+	struct sink_style st = { .columns = 132 };
+	struct snapshot *snap = snapshot_chain();
+	char *text = render(snap, &st);
+
+	ok(strstr(text, "\n  io-threads ") != NULL, "a chain stays at the left edge");
+	ok(strstr(text, "\n    pwrite64 ") != NULL, "syscalls are indented below posix");
+	free(text);
+	snapshot_free(snap);
+	snap = snapshot_parallel();
+	text = render(snap, &st);
+	ok(strstr(text, "\n        client-1 ") != NULL, "parallel children are indented");
+	ok(strstr(text, "\n          quick-read ") != NULL, "below a branch every level is");
+	ok(strstr(text, "shares add up to") != NULL, "shares beyond 100 %% are explained");
+	free(text);
+	snapshot_free(snap);
+}
+
+static void test_colour(void)
+{
+	struct sink_style plain = { .columns = 100 }, colour = { .columns = 100, .colour = true };
+	struct snapshot *snap = snapshot_chain();
+	char *a = render(snap, &plain), *b = render(snap, &colour), *out = b;
+
+	ok(strstr(b, "\033[1;31m") != NULL, "a large share is hot");
+	for (char *in = b; *in; in++) {
+		if (*in == '\033')
+			while (*in && *in != 'm')
+				in++;
+		else
+			*out++ = *in;
+	}
+	*out = '\0';
+	is_str(b, a, "colour adds nothing but colour");
+	free(a);
+	free(b);
+	snapshot_free(snap);
+}
+
+static struct target_list make_list(struct target *t)
+{
+	t[0].kind = TARGET_BRICK;
+	t[0].pid = 4211;
+	SET(t[0].volume, "perfvol");
+	SET(t[0].path, "/bricks/b1");
+	SET(t[0].device, "/dev/loop0");
+	SET(t[0].fstype, "xfs");
+	SET(t[0].version, "10.3");
+	SET(t[0].xlators,
+	    "server > io-stats > quota > index > barrier > marker > selinux > io-threads "
+	    "> locks > access-control > changelog > bitrot-stub > posix");
+	t[1].kind = TARGET_CLIENT;
+	t[1].pid = 4300;
+	SET(t[1].volume, "a-volume-with-a-rather-long-name");
+	SET(t[1].path, "/mnt/deep/down/in/a/tree\033[2J/of/folders");
+	SET(t[1].version, "-");
+	SET(t[1].problem, "no layout fits this release: check 'xlator names' failed");
+	t[2].kind = TARGET_XFS;
+	SET(t[2].volume, "-");
+	SET(t[2].path, "/bricks");
+	SET(t[2].device, "/dev/loop0");
+	return (struct target_list){ t, 3 };
+}
+
+static void test_list(void)
+{
+	struct target *t = calloc(3, sizeof(*t));
+	struct target_list list = make_list(t), none = { NULL, 0 };
+	struct sink_style st = { .columns = 80 };
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	is_int(sink_text_list(out, &list, &st), 0, "the list is written");
+	is_int(sink_text_list(out, &none, &st), 0, "so is an empty one");
+	fclose(out);
+	golden_check("text_list_80.txt", text);
+	ok(!has_controls(text), "the list has no control characters");
+	free(text);
+	free(t);
+}
+
+static void test_stuck(void)
+{
+	struct gluster_request *r = calloc(3, sizeof(*r));
+	struct sink_stuck stuck[3] = {
+		{ .target = "brick perfvol:/bricks/b1",
+		  .pid = 4211,
+		  .req = r,
+		  .n = 3,
+		  .truncated = true },
+		{ .target = "brick perfvol:/bricks/b2", .pid = 4212 },
+		{ .target = "process 99", .pid = 99, .problem = "not a GlusterFS process" },
+	};
+	struct sink_style st = { .columns = 100 };
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	r[0] = (struct gluster_request){ .has_age = true,
+					 .age_ns = 30100000000ULL,
+					 .fop = 13,
+					 .has_frame_age = true,
+					 .frame_age_ns = 30099000000ULL,
+					 .app_pid = 7710,
+					 .uid = 1000 };
+	SET(r[0].xlator, "delay-gen");
+	SET(r[0].wind, "pl_writev");
+	SET(r[0].file, "/data/f\u00fcnf\n.bin");
+	SET(r[0].gfid, "01234567-89ab-cdef-0123-456789abcdef");
+	SET(r[0].client, "CTX_ID:3c2f-GRAPH_ID:0-PID:7700-HOST:c1-PC_NAME:perfvol-client-0");
+	r[1] = (struct gluster_request){
+		.has_age = true, .age_ns = 1200000, .fop = 12, .app_pid = -6
+	};
+	SET(r[1].xlator, "posix");
+	r[2] = (struct gluster_request){ .fop = 59, .background = true };
+	is_int(sink_text_stuck(out, stuck, 3, &st), 0, "requests in flight are written");
+	fclose(out);
+	golden_check("text_stuck_100.txt", text);
+	ok(!has_controls(text), "they have no control characters");
+	free(text);
+	free(r);
+}
+
+static void test_full_disk(void)
+{
+	struct sink_style st = { .columns = 100 };
+	struct snapshot *snap = snapshot_chain();
+	FILE *full = fopen("/dev/full", "we");
+
+	if (full) {
+		is_int(sink_text_report(full, snap, &st), -ENOSPC, "a full disk is reported");
+		fclose(full);
+	} else {
+		skip("a full disk is reported", "no /dev/full");
+	}
+	snapshot_free(snap);
+}
+
+int main(void)
+{
+	test_reports();
+	test_missing_is_a_dash();
+	test_indentation();
+	test_colour();
+	test_list();
+	test_stuck();
+	test_full_disk();
+	return tap_done();
+}

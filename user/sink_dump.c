@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sink_dump.c: a wire_dump record as a line of JSON. Written by hand, not through jansson: stamps
+ * are unsigned 64-bit numbers that must come out to the last digit. Nothing is recomputed but
+ * differences of what the record holds: a checker has to be able to disagree.
+ */
+#include "sink_dump.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+#define NAME_MAX_BYTES 1024
+#define NO_FRAME       0xffff
+#define NO_PART        0xff
+
+static const char *const root_names[WIRE_ROOTS] = {
+	[WIRE_ROOT_BRICK] = "brick", [WIRE_ROOT_CLIENT] = "client",         [WIRE_ROOT_APP] = "app",
+	[WIRE_ROOT_LOCAL] = "local", [WIRE_ROOT_BACKGROUND] = "background",
+};
+
+static const char *const loss_names[WIRE_LOSSES] = {
+	[WIRE_LOST_MAP_FULL] = "map_full",
+	[WIRE_LOST_RING_FULL] = "ring_full",
+	[WIRE_LOST_UNPAIRED] = "unpaired",
+	[WIRE_LOST_EVICTED] = "evicted",
+	[WIRE_LOST_UNREADABLE] = "unreadable",
+	[WIRE_LOST_ABSURD] = "absurd",
+	[WIRE_LOST_LEDGER] = "ledger",
+	[WIRE_LOST_FRAMES] = "frames",
+	[WIRE_LOST_ORDER] = "order",
+	[WIRE_LOST_STORAGE] = "storage_busy",
+	[WIRE_LOST_UNKNOWN] = "unknown_xlator",
+	[WIRE_LOST_SKIPPED] = "skipped",
+};
+
+/* "s" in quotes; what text_sanitize() leaves needs no other escapes than these two. */
+static void put_string(FILE *out, const char *s)
+{
+	char clean[NAME_MAX_BYTES];
+
+	fputc('"', out);
+	for (const char *c = text_sanitize(clean, sizeof(clean), s); *c; c++) {
+		if (*c == '"' || *c == '\\')
+			fputc('\\', out);
+		fputc(*c, out);
+	}
+	fputc('"', out);
+}
+
+static void put_name(FILE *out, const char *key, const char *name, unsigned int number)
+{
+	fprintf(out, "\"%s\":", key);
+	if (name)
+		put_string(out, name);
+	else
+		fprintf(out, "\"%u\"", number);
+}
+
+static const char *bool_name(unsigned int v)
+{
+	return v ? "true" : "false";
+}
+
+static int put_frame(FILE *out, const struct wire_dump *head, const struct wire_dump_frame *f,
+		     unsigned int i, const struct sink_dump_names *names)
+{
+	/* Negative where the accounting went wrong: shown as it is. */
+	int64_t incl = (int64_t)(f->end - f->begin);
+	int64_t self = (int64_t)(f->end - f->begin - f->covered);
+
+	if (f->parent != NO_FRAME && f->parent >= head->n_frames)
+		return -EBADMSG;
+	fprintf(out, "%s{\"i\":%u,\"stack\":%u,\"addr\":\"0x%" PRIx64 "\",\"parent\":%d,",
+		i ? "," : "", i, f->stack, (uint64_t)f->addr,
+		f->parent == NO_FRAME ? -1 : (int)f->parent);
+	put_name(out, "xlator", names->layer(names->arg, head->target, f->layer), f->layer);
+	fprintf(out, ",\"begin\":%" PRIu64 ",\"end\":%" PRIu64 ",", (uint64_t)f->begin,
+		(uint64_t)f->end);
+	put_name(out, "op", names->op(names->arg, f->op), f->op);
+	fprintf(out, ",\"copy_root\":%s,\"on_thread\":%s",
+		bool_name(f->flags & WIRE_FRAME_COPY_ROOT),
+		bool_name(f->flags & WIRE_FRAME_ON_THREAD));
+	fprintf(out,
+		",\"begin_raw\":%" PRIu64 ",\"end_raw\":%" PRIu64 ",\"self\":%" PRId64
+		",\"incl\":%" PRId64,
+		(uint64_t)f->begin_raw, (uint64_t)f->end_raw, self, incl);
+	fprintf(out, ",\"counted\":%s,\"derived\":%s,\"clipped\":%s,\"open\":%s}",
+		bool_name(f->flags & WIRE_FRAME_COUNTED), bool_name(f->flags & WIRE_FRAME_DERIVED),
+		bool_name(f->flags & WIRE_FRAME_CLIPPED), bool_name(f->flags & WIRE_FRAME_OPEN));
+	return 0;
+}
+
+static int put_part(FILE *out, const struct wire_dump *head, const struct wire_span *s,
+		    unsigned int i, const struct sink_dump_names *names)
+{
+	const struct wire_span_part *p = &s->part[i];
+
+	if (p->parent_part != NO_PART && p->parent_part >= s->n_parts)
+		return -EBADMSG;
+	fprintf(out, "%s{", i ? "," : "");
+	put_name(out, "layer", names->layer(names->arg, head->target, p->layer), p->layer);
+	fputc(',', out);
+	put_name(out, "sub", names->sub(names->arg, p->layer, p->sub), p->sub);
+	fprintf(out, ",\"parent\":%d,\"calls\":%u,\"self\":%" PRIu64 ",\"incl\":%" PRIu64 "}",
+		p->parent_part == NO_PART ? -1 : (int)p->parent_part, p->calls,
+		(uint64_t)p->self_ns, (uint64_t)p->incl_ns);
+	return 0;
+}
+
+static int put_span(FILE *out, const struct wire_dump *head, const struct wire_span *s,
+		    unsigned int i, const struct sink_dump_names *names)
+{
+	const struct wire_span_part *first = &s->part[0];
+
+	if (s->n_parts == 0 || s->n_parts > WIRE_SPAN_PARTS)
+		return -EBADMSG;
+	if (s->frame != NO_FRAME && s->frame >= head->n_frames)
+		return -EBADMSG;
+	fprintf(out, "%s{\"frame\":%d,", i ? "," : "", s->frame == NO_FRAME ? -1 : (int)s->frame);
+	put_name(out, "layer", names->layer(names->arg, head->target, first->layer), first->layer);
+	fputc(',', out);
+	put_name(out, "sub", names->sub(names->arg, first->layer, first->sub), first->sub);
+	fprintf(out, ",\"begin\":%" PRIu64 ",\"end\":%" PRIu64 ",\"self\":%" PRIu64,
+		(uint64_t)s->begin, (uint64_t)s->end, (uint64_t)first->self_ns);
+	fprintf(out, ",\"bytes\":%" PRIu64 ",\"file\":%" PRIu64 ",\"claimed\":%s,\"failed\":%s",
+		(uint64_t)s->bytes, (uint64_t)s->file, bool_name(s->claimed), bool_name(s->failed));
+	fputs(",\"parts\":[", out);
+	for (unsigned int p = 0; p < s->n_parts; p++) {
+		int err = put_part(out, head, s, p, names);
+
+		if (err)
+			return err;
+	}
+	fputs("]}", out);
+	return 0;
+}
+
+static void put_head(FILE *out, const struct wire_dump *head, const struct sink_dump_names *names)
+{
+	const char *root = head->root < WIRE_ROOTS ? root_names[head->root] : NULL;
+	const char *unsplit = "";
+
+	if (head->unsplit > 0)
+		unsplit = head->unsplit <= WIRE_LOSSES ? loss_names[head->unsplit - 1] : NULL;
+	fputs("{\"schema\":\"bricktop-request/1\",", out);
+	put_name(out, "target", names->target(names->arg, head->target), head->target);
+	fputc(',', out);
+	put_name(out, "op", names->op(names->arg, head->op), head->op);
+	fputc(',', out);
+	put_name(out, "root", root, head->root);
+	fprintf(out, ",\"origin\":\"%s\",\"thread\":%u,",
+		head->origin == WIRE_ORIGIN_INTERNAL ? "internal" : "user", head->tid);
+	put_name(out, "unsplit", unsplit, head->unsplit);
+	fprintf(out, ",\"watermark\":%" PRIu64 ",\"pid\":%u,\"result\":%" PRId64,
+		(uint64_t)head->watermark, head->tgid, (int64_t)head->result);
+}
+
+/* Where frames and spans lie; the record may be longer (the ring hands out fixed sizes). */
+static int check_record(const void *record, size_t len, struct wire_dump *ret_head)
+{
+	size_t need;
+
+	if (len < sizeof(*ret_head))
+		return -EBADMSG;
+	memcpy(ret_head, record, sizeof(*ret_head));
+	if (ret_head->n_frames > WIRE_MAX_FRAMES || ret_head->n_spans > WIRE_LEDGER)
+		return -EBADMSG;
+	need = sizeof(*ret_head) + ret_head->n_frames * sizeof(struct wire_dump_frame) +
+	       ret_head->n_spans * sizeof(struct wire_span);
+	return len < need ? -EBADMSG : 0;
+}
+
+static int put_record(FILE *out, const char *record, const struct wire_dump *head,
+		      const struct sink_dump_names *names)
+{
+	const char *at = record + sizeof(*head);
+	int err = 0;
+
+	put_head(out, head, names);
+	fputs(",\"frames\":[", out);
+	for (unsigned int i = 0; i < head->n_frames && !err; i++) {
+		struct wire_dump_frame f; /* copied out: a record need not be aligned */
+
+		memcpy(&f, at, sizeof(f));
+		at += sizeof(f);
+		err = put_frame(out, head, &f, i, names);
+	}
+	fputs("],\"spans\":[", out);
+	for (unsigned int i = 0; i < head->n_spans && !err; i++) {
+		struct wire_span s;
+
+		memcpy(&s, at, sizeof(s));
+		at += sizeof(s);
+		err = put_span(out, head, &s, i, names);
+	}
+	fputs("]}\n", out);
+	return err;
+}
+
+int sink_dump_write(FILE *out, const void *record, size_t len, const struct sink_dump_names *names)
+{
+	struct wire_dump head;
+	char *line = NULL;
+	size_t line_len = 0;
+	FILE *memory;
+	int err = check_record(record, len, &head);
+
+	if (err)
+		return err;
+	/* Into memory first: a record that turns out bad half-way must not leave half a line. */
+	memory = open_memstream(&line, &line_len);
+	if (!memory)
+		return -ENOMEM;
+	err = put_record(memory, record, &head, names);
+	if (fclose(memory) != 0 && !err)
+		err = -ENOMEM;
+	errno = 0;
+	if (!err && fwrite(line, 1, line_len, out) != line_len)
+		err = errno ? -errno : -EIO;
+	free(line);
+	return err;
+}

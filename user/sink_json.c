@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sink_json.c: snapshots as documents of the contract. Owns the names of the keys and how figures
+ * are rounded; jansson owns quoting and nesting. An object that could not be built is remembered in
+ * the builder and reported once, at the end.
+ */
+#include "sink_json.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gluster_layout.h"
+#include "text.h"
+
+#define NS_PER_SEC 1000000000LL
+
+/* A failed allocation makes the document incomplete: it is then not written at all. */
+struct builder {
+	bool failed;
+};
+
+static void put(struct builder *b, json_t *object, const char *key, json_t *value)
+{
+	if (!value || json_object_set_new(object, key, value) != 0)
+		b->failed = true;
+}
+
+static void append(struct builder *b, json_t *array, json_t *value)
+{
+	if (!value || json_array_append_new(array, value) != 0)
+		b->failed = true;
+}
+
+/* Names were sanitized where they came in; jansson refuses what is not UTF-8: then once more. */
+static json_t *string_json(const char *s)
+{
+	json_t *value = json_string(s);
+	size_t size = strlen(s) * 3 + 1;
+	char *clean;
+
+	if (value)
+		return value;
+	clean = malloc(size);
+	if (clean)
+		value = json_string(text_sanitize(clean, size, s));
+	free(clean);
+	return value;
+}
+
+static void put_str(struct builder *b, json_t *object, const char *key, const char *s)
+{
+	put(b, object, key, string_json(s));
+}
+
+static void put_u64(struct builder *b, json_t *object, const char *key, uint64_t v)
+{
+	put(b, object, key, json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v));
+}
+
+static void put_num(struct builder *b, json_t *object, const char *key, bool valid, double v)
+{
+	double rounded = round(v * 1000) / 1000;
+
+	if (!valid || !isfinite(rounded))
+		put(b, object, key, json_null());
+	else
+		put(b, object, key, json_real(rounded + 0.0)); /* no "-0.0" */
+}
+
+static void put_snap(struct builder *b, json_t *object, const char *key, struct snap_num num)
+{
+	put_num(b, object, key, num.valid, num.v);
+}
+
+static void put_us(struct builder *b, json_t *object, const char *key, struct snap_num ns)
+{
+	put_num(b, object, key, ns.valid, ns.v / 1000);
+}
+
+static void put_dist(struct builder *b, json_t *object, const char *key, const struct snap_dist *d)
+{
+	json_t *o = json_object();
+	bool q = d->valid && d->has_quantiles;
+
+	put_num(b, o, "mean", d->valid, d->mean / 1000);
+	put_num(b, o, "p50", q, d->p50 / 1000);
+	put_num(b, o, "p90", q, d->p90 / 1000);
+	put_num(b, o, "p99", q, d->p99 / 1000);
+	put_num(b, o, "p999", q, d->p999 / 1000);
+	put_num(b, o, "max", q, d->max / 1000);
+	put(b, object, key, o);
+}
+
+static json_t *layer_json(struct builder *b, const struct snap_layer *l)
+{
+	static const char *const states[] = {
+		[SNAP_ON] = "on",
+		[SNAP_OFF] = "off",
+		[SNAP_DERIVED] = "derived",
+	};
+	json_t *o = json_object();
+
+	put_str(b, o, "id", l->id);
+	put_str(b, o, "path", l->path);
+	put_str(b, o, "kind", l->kind);
+	put_str(b, o, "type", l->type);
+	put_str(b, o, "state", states[l->state]);
+	put_str(b, o, "reason", l->reason);
+	put_u64(b, o, "depth", l->depth);
+	put_u64(b, o, "count", l->count);
+	put_u64(b, o, "errors", l->errors);
+	put_u64(b, o, "bytes", l->bytes);
+	put_dist(b, o, "self_us", &l->self);
+	put_dist(b, o, "incl_us", &l->incl);
+	put_snap(b, o, "share_pct", l->share_pct);
+	put_us(b, o, "est_self_us", l->est_self_ns);
+	return o;
+}
+
+static json_t *op_json(struct builder *b, const struct snap_op *op)
+{
+	json_t *o = json_object(), *layers = json_array();
+
+	put_str(b, o, "root", op->root);
+	put_str(b, o, "origin", op->origin);
+	put_str(b, o, "op", op->op);
+	put_str(b, o, "source", op->source == SNAP_FROM_WALK ? "walk" : "memory");
+	put_u64(b, o, "count", op->count);
+	put_snap(b, o, "rate_hz", op->rate_hz);
+	if (op->has_bytes)
+		put_u64(b, o, "bytes", op->bytes);
+	else
+		put(b, o, "bytes", json_null());
+	put_u64(b, o, "errors", op->errors);
+	put_snap(b, o, "in_flight", op->in_flight);
+	put_us(b, o, "in_flight_oldest_us", op->in_flight_oldest_ns);
+	put_snap(b, o, "coverage_pct", op->coverage_pct);
+	put_dist(b, o, "incl_us", &op->incl);
+	put_us(b, o, "unattributed_us", op->unattributed_ns);
+	put_snap(b, o, "sum_check_pct", op->sum_check_pct);
+	for (size_t i = 0; i < op->n_layers; i++)
+		append(b, layers, layer_json(b, &op->layers[i]));
+	put(b, o, "layers", layers);
+	return o;
+}
+
+static json_t *lost_json(struct builder *b, const struct snap_lost *l)
+{
+	json_t *o = json_object();
+
+	put_u64(b, o, "total", l->total);
+	put_u64(b, o, "map_full", l->map_full);
+	put_u64(b, o, "ring_full", l->ring_full);
+	put_u64(b, o, "unpaired", l->unpaired);
+	put_u64(b, o, "evicted", l->evicted);
+	put_u64(b, o, "unreadable", l->unreadable);
+	put_u64(b, o, "absurd", l->absurd);
+	put_u64(b, o, "ledger", l->ledger);
+	put_u64(b, o, "skipped", l->skipped);
+	put_u64(b, o, "recursion", l->recursion);
+	put_u64(b, o, "uprobe_missed", l->uprobe_missed);
+	put_u64(b, o, "storage_busy", l->storage_busy);
+	put_u64(b, o, "frames", l->frames);
+	put_u64(b, o, "order", l->order);
+	put_u64(b, o, "unknown_xlator", l->unknown_xlator);
+	return o;
+}
+
+static json_t *checks_json(struct builder *b, const struct snap_target *t)
+{
+	const struct snap_checks *c = &t->checks;
+	json_t *o = json_object();
+
+	put_snap(b, o, "sum_check_pct", t->sum_check_pct);
+	put_u64(b, o, "walked", c->walked);
+	put_u64(b, o, "holds", c->holds);
+	put_u64(b, o, "outside", c->outside);
+	put_u64(b, o, "negative", c->negative);
+	put_u64(b, o, "unsplit", c->unsplit);
+	put_u64(b, o, "open", c->open);
+	put_u64(b, o, "orphan", c->orphan);
+	return o;
+}
+
+static json_t *cost_json(struct builder *b, const struct snap_cost *c)
+{
+	json_t *o = json_object();
+
+	put_snap(b, o, "core_pct", c->core_pct);
+	put_snap(b, o, "target_pct", c->target_pct);
+	put_u64(b, o, "probe_hits", c->probe_hits);
+	put_snap(b, o, "duty_pct", c->duty_pct);
+	put_num(b, o, "hit_us", c->hit_ns > 0, c->hit_ns / 1000);
+	return o;
+}
+
+static json_t *oldest_json(struct builder *b, const struct snap_oldest *oldest)
+{
+	json_t *o;
+
+	if (!oldest->valid)
+		return json_null();
+	o = json_object();
+	put_str(b, o, "op", oldest->op);
+	put_str(b, o, "xlator", oldest->xlator);
+	put_str(b, o, "file", oldest->file);
+	put_num(b, o, "age_us", true, oldest->age_ns / 1000);
+	put(b, o, "app_pid", json_integer(oldest->app_pid));
+	return o;
+}
+
+static json_t *target_json(struct builder *b, const struct snap_target *t)
+{
+	json_t *o = json_object();
+
+	put_str(b, o, "kind", t->kind);
+	put_str(b, o, "name", t->name);
+	put(b, o, "pid", t->pid > 0 ? json_integer(t->pid) : json_null());
+	put_str(b, o, "version", t->version);
+	put_str(b, o, "layout", t->layout);
+	put_str(b, o, "device", t->device);
+	put_str(b, o, "fstype", t->fstype);
+	put(b, o, "gone", json_boolean(t->gone));
+	put_u64(b, o, "restarts", t->restarts);
+	return o;
+}
+
+static json_t *window_json(struct builder *b, const struct snapshot *snap)
+{
+	time_t secs = (time_t)(snap->wall_ns / NS_PER_SEC);
+	long long ms = snap->wall_ns % NS_PER_SEC / 1000000;
+	json_t *o = json_object();
+	char date[32], start[48];
+	struct tm tm;
+
+	if (snap->wall_ns > 0 && gmtime_r(&secs, &tm)) {
+		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+		snprintf(start, sizeof(start), "%s.%03lldZ", date, ms);
+		put_str(b, o, "start", start);
+	} else {
+		put(b, o, "start", json_null());
+	}
+	put_num(b, o, "secs", snap->window_secs > 0, snap->window_secs);
+	return o;
+}
+
+static json_t *off_json(struct builder *b, const struct snapshot *snap)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < snap->n_off; i++) {
+		json_t *o = json_object();
+
+		put_str(b, o, "what", snap->off[i].what);
+		put_str(b, o, "reason", snap->off[i].reason);
+		append(b, array, o);
+	}
+	return array;
+}
+
+static json_t *report_json(struct builder *b, const struct snapshot *snap,
+			   const struct snap_target *t, const char *version)
+{
+	json_t *o = json_object(), *ops = json_array();
+
+	put_str(b, o, "schema", "bricktop/1");
+	put_str(b, o, "version", version);
+	put_str(b, o, "kernel", snap->kernel);
+	put(b, o, "memory_only", json_boolean(snap->memory_only));
+	put(b, o, "target", target_json(b, t));
+	put(b, o, "window", window_json(b, snap));
+	put(b, o, "cost", cost_json(b, &t->cost));
+	put(b, o, "lost", lost_json(b, &t->lost));
+	put(b, o, "checks", checks_json(b, t));
+	put(b, o, "oldest", oldest_json(b, &t->oldest));
+	put(b, o, "off", off_json(b, snap));
+	for (size_t i = 0; i < t->n_ops; i++)
+		append(b, ops, op_json(b, &t->ops[i]));
+	put(b, o, "ops", ops);
+	return o;
+}
+
+/* Write and free a document. Reals were rounded: 15 digits print them as they were meant. */
+static int write_document(FILE *out, struct builder *b, json_t *document, bool lines)
+{
+	size_t flags = JSON_REAL_PRECISION(15) | (lines ? JSON_COMPACT : JSON_INDENT(1));
+	char *text = b->failed ? NULL : json_dumps(document, flags);
+	int err = 0;
+
+	json_decref(document);
+	if (!text)
+		return -ENOMEM;
+	errno = 0;
+	if (fputs(text, out) < 0 || fputc('\n', out) < 0 || fflush(out) != 0)
+		err = errno ? -errno : -EIO;
+	free(text);
+	return err;
+}
+
+int sink_json_report(FILE *out, const struct snapshot *snap, const char *version, bool lines)
+{
+	for (size_t i = 0; i < snap->n_targets; i++) {
+		struct builder b = { 0 };
+		json_t *document = report_json(&b, snap, &snap->targets[i], version);
+		int err = write_document(out, &b, document, lines);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static json_t *list_row_json(struct builder *b, const struct target *t)
+{
+	json_t *o = json_object(), *xlators = json_array();
+	char chain[sizeof(t->xlators)], *rest = NULL;
+
+	put_str(b, o, "kind", target_kind_name(t->kind));
+	put_str(b, o, "volume", t->volume);
+	put_str(b, o, "path", t->path);
+	put(b, o, "pid", t->pid > 0 ? json_integer(t->pid) : json_null());
+	put_str(b, o, "version", t->version);
+	put_str(b, o, "device", t->device);
+	put_str(b, o, "fstype", t->fstype);
+	put_str(b, o, "comm", t->comm);
+	put_str(b, o, "problem", t->problem);
+	/* "a > b > c": ids hold no blanks, they are names of a volume file. */
+	snprintf(chain, sizeof(chain), "%s", t->xlators);
+	for (char *id = strtok_r(chain, " ", &rest); id; id = strtok_r(NULL, " ", &rest))
+		if (strcmp(id, ">") != 0)
+			append(b, xlators, string_json(id));
+	put(b, o, "xlators", xlators);
+	return o;
+}
+
+int sink_json_list(FILE *out, const struct target_list *list, const char *version)
+{
+	json_t *document = json_object(), *targets = json_array();
+	struct builder b = { 0 };
+
+	put_str(&b, document, "schema", "bricktop-list/1");
+	put_str(&b, document, "version", version);
+	for (size_t i = 0; i < list->n; i++)
+		append(&b, targets, list_row_json(&b, &list->t[i]));
+	put(&b, document, "targets", targets);
+	return write_document(out, &b, document, false);
+}
+
+static json_t *request_json(struct builder *b, const struct gluster_request *r)
+{
+	const char *fop = gluster_fop_name(r->fop);
+	json_t *o = json_object();
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", r->fop);
+	put_num(b, o, "age_us", r->has_age, (double)r->age_ns / 1000);
+	put_num(b, o, "frame_age_us", r->has_frame_age, (double)r->frame_age_ns / 1000);
+	put_str(b, o, "op", fop ? fop : number);
+	put_str(b, o, "root", r->background ? "background" : "request");
+	put_str(b, o, "origin", r->app_pid < 0 ? "internal" : "user");
+	put_str(b, o, "xlator", r->xlator);
+	put_str(b, o, "wind", r->wind);
+	put_str(b, o, "volume", r->volume);
+	put_str(b, o, "file", r->file);
+	put_str(b, o, "gfid", r->gfid);
+	put(b, o, "app_pid", json_integer(r->app_pid));
+	put_u64(b, o, "uid", r->uid);
+	put_str(b, o, "client", r->client);
+	put_u64(b, o, "unique", r->unique);
+	return o;
+}
+
+int sink_json_stuck(FILE *out, const struct sink_stuck *stuck, size_t n_stuck, const char *version)
+{
+	json_t *document = json_object(), *processes = json_array();
+	struct builder b = { 0 };
+
+	put_str(&b, document, "schema", "bricktop-stuck/1");
+	put_str(&b, document, "version", version);
+	for (size_t i = 0; i < n_stuck; i++) {
+		json_t *o = json_object(), *requests = json_array();
+
+		put_str(&b, o, "target", stuck[i].target);
+		put(&b, o, "pid", json_integer(stuck[i].pid));
+		put(&b, o, "truncated", json_boolean(stuck[i].truncated));
+		put_str(&b, o, "problem", stuck[i].problem ? stuck[i].problem : "");
+		for (size_t j = 0; j < stuck[i].n; j++)
+			append(&b, requests, request_json(&b, &stuck[i].req[j]));
+		put(&b, o, "requests", requests);
+		append(&b, processes, o);
+	}
+	put(&b, document, "processes", processes);
+	return write_document(out, &b, document, false);
+}

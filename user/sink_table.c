@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sink_table.c: one operation's layers as a table that still reads at 80 columns: the figures keep
+ * their width, names and bars give way.
+ */
+#include "sink_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX      512 /* deeper rows are drawn as if they were this deep */
+#define FIGURE_COLUMNS 51  /* of a walked row, without name and bar */
+#define NAME_COLUMNS   10  /* what indentation leaves of a name at least */
+#define INDENT         2
+#define TOP_LAYERS     3
+#define TOP_ID_BYTES   40
+#define HOT_PCT        30
+#define WARM_PCT       10
+
+struct table {
+	FILE *out;
+	const struct sink_style *st;
+	const struct snap_op *op;
+	unsigned int *levels; /* of indentation, one per layer */
+	unsigned int name_columns, bar_columns;
+};
+
+struct snap_num sink_table_per_op(const struct snap_op *op, const struct snap_layer *layer,
+				  const struct snap_dist *dist)
+{
+	struct snap_num num = { 0 };
+
+	if (!dist->valid || op->count == 0 || layer->state == SNAP_OFF)
+		return num;
+	num.v = dist->mean * (double)dist->count / (double)op->count;
+	num.valid = isfinite(num.v);
+	return num;
+}
+
+static unsigned int layer_depth(const struct snap_layer *layer)
+{
+	return layer->depth < DEPTH_MAX ? layer->depth : DEPTH_MAX - 1;
+}
+
+/*
+ * Where the tree branches. A layer is drawn deeper than its parent if it has siblings, if the
+ * parent lies below a branch already, or if it is of another kind (the syscalls below posix).
+ */
+static int compute_levels(const struct snap_op *op, unsigned int **ret_levels)
+{
+	size_t last[DEPTH_MAX], n = op->n_layers;
+	unsigned int *levels = calloc(n ? n : 1, sizeof(*levels));
+	unsigned int *children = calloc(n ? n : 1, sizeof(*children));
+	size_t *parents = calloc(n ? n : 1, sizeof(*parents));
+	int err = -ENOMEM;
+
+	if (!levels || !children || !parents)
+		goto out_free;
+	for (size_t i = 0; i < DEPTH_MAX; i++)
+		last[i] = n;
+	for (size_t i = 0; i < n; i++) {
+		unsigned int depth = layer_depth(&op->layers[i]);
+
+		parents[i] = depth > 0 ? last[depth - 1] : n;
+		last[depth] = i;
+		if (parents[i] < n)
+			children[parents[i]]++;
+	}
+	for (size_t i = 0; i < n; i++) {
+		size_t p = parents[i];
+
+		if (p < n)
+			levels[i] =
+				levels[p] + (children[p] > 1 || levels[p] > 0 ||
+					     strcmp(op->layers[i].kind, op->layers[p].kind) != 0);
+	}
+	*ret_levels = levels;
+	levels = NULL;
+	err = 0;
+out_free:
+	free(levels);
+	free(children);
+	free(parents);
+	return err;
+}
+
+static int table_begin(struct table *t, FILE *out, const struct snap_op *op,
+		       const struct sink_style *st)
+{
+	unsigned int columns = sink_fmt_columns(st);
+
+	*t = (struct table){ .out = out, .st = st, .op = op };
+	t->bar_columns = columns >= 120 ? 20 : columns >= 100 ? 16 : columns >= 80 ? 6 : 0;
+	t->name_columns = NAME_COLUMNS + INDENT;
+	if (columns > t->name_columns + FIGURE_COLUMNS + t->bar_columns)
+		t->name_columns = columns - FIGURE_COLUMNS - t->bar_columns;
+	if (t->name_columns > 48)
+		t->name_columns = 48;
+	return compute_levels(op, &t->levels);
+}
+
+static unsigned int row_indent(const struct table *t, size_t i)
+{
+	unsigned int indent = INDENT + 2 * t->levels[i];
+
+	return indent + NAME_COLUMNS > t->name_columns ? t->name_columns - NAME_COLUMNS : indent;
+}
+
+static void put_name(const struct table *t, size_t i)
+{
+	unsigned int indent = row_indent(t, i);
+
+	fprintf(t->out, "%*s", (int)indent, "");
+	sink_fmt_left(t->out, t->st, t->op->layers[i].id, t->name_columns - indent);
+}
+
+static void put_ns(const struct table *t, bool valid, double ns, unsigned int width)
+{
+	char buf[32];
+
+	sink_fmt_right(t->out, t->st, sink_fmt_ns(buf, sizeof(buf), valid, ns), width);
+}
+
+static void put_share(const struct table *t, struct snap_num pct)
+{
+	enum sink_colour heat = SINK_PLAIN;
+	char buf[32];
+
+	if (pct.valid && pct.v >= HOT_PCT)
+		heat = SINK_HOT;
+	else if (pct.valid && pct.v >= WARM_PCT)
+		heat = SINK_WARM;
+	if (heat != SINK_PLAIN)
+		sink_fmt_colour(t->out, t->st, heat);
+	sink_fmt_right(t->out, t->st, sink_fmt_pct(buf, sizeof(buf), pct), 8);
+	fputs("  ", t->out);
+	sink_fmt_bar(t->out, t->st, pct, t->bar_columns);
+	if (heat != SINK_PLAIN)
+		sink_fmt_colour(t->out, t->st, SINK_PLAIN);
+}
+
+/* What a row's figures cannot say: why it is off or derived, and what failed in it. */
+static void put_notes(const struct table *t, size_t i)
+{
+	const struct snap_layer *layer = &t->op->layers[i];
+	char count[32];
+	struct sink_flow flow;
+	bool failed = layer->errors > 0 && i > 0 && t->op->source == SNAP_FROM_WALK;
+
+	if (layer->state == SNAP_ON && !failed)
+		return;
+	sink_fmt_flow_begin(&flow, t->out, t->st, "", row_indent(t, i) + 2);
+	if (layer->state != SNAP_ON)
+		sink_fmt_flow_item(&flow, 0, "%s: %s", layer->state == SNAP_OFF ? "off" : "derived",
+				   layer->reason[0] ? layer->reason : "no reason was given");
+	if (failed)
+		sink_fmt_flow_item(&flow, 3, "%s failed",
+				   sink_fmt_u64(count, sizeof(count), layer->errors));
+	sink_fmt_flow_end(&flow);
+}
+
+static void put_walk_row(const struct table *t, size_t i)
+{
+	const struct snap_layer *layer = &t->op->layers[i];
+	const struct snap_dist *self = &layer->self;
+	struct snap_num self_op = sink_table_per_op(t->op, layer, self);
+	struct snap_num incl_op = sink_table_per_op(t->op, layer, &layer->incl);
+	bool on = self->valid && self->has_quantiles && layer->state != SNAP_OFF;
+	struct snap_num share = layer->share_pct;
+
+	share.valid = share.valid && layer->state != SNAP_OFF;
+	put_name(t, i);
+	put_ns(t, self_op.valid, self_op.v, 8);
+	put_share(t, share);
+	put_ns(t, on, self->p50, 8);
+	put_ns(t, on, self->p99, 8);
+	put_ns(t, on, self->max, 8);
+	put_ns(t, incl_op.valid, incl_op.v, 9);
+	fputc('\n', t->out);
+	put_notes(t, i);
+}
+
+/* What no layer claims is a row of its own: it must be seen to be believed small. */
+static void put_unattributed(const struct table *t)
+{
+	const struct snap_op *op = t->op;
+	struct snap_num share = { 0 };
+
+	if (!op->unattributed_ns.valid)
+		return;
+	share.valid = op->incl.valid && op->incl.mean > 0;
+	if (share.valid)
+		share.v = 100 * op->unattributed_ns.v / op->incl.mean;
+	fprintf(t->out, "%*s", INDENT, "");
+	sink_fmt_left(t->out, t->st, "unattributed", t->name_columns - INDENT);
+	put_ns(t, true, op->unattributed_ns.v, 8);
+	put_share(t, share);
+	for (int i = 0; i < 3; i++)
+		put_ns(t, false, 0, 8);
+	put_ns(t, false, 0, 9);
+	fputc('\n', t->out);
+}
+
+static void put_share_sum(const struct table *t)
+{
+	double sum = t->op->unattributed_ns.valid && t->op->incl.mean > 0 ?
+			     100 * t->op->unattributed_ns.v / t->op->incl.mean :
+			     0;
+
+	for (size_t i = 0; i < t->op->n_layers; i++)
+		if (t->op->layers[i].share_pct.valid && t->op->layers[i].state != SNAP_OFF)
+			sum += t->op->layers[i].share_pct.v;
+	if (sum > 100.5)
+		fprintf(t->out, "  shares add up to %.0f %%: layers run in parallel here\n", sum);
+}
+
+int sink_table_walk(FILE *out, const struct snap_op *op, const struct sink_style *st)
+{
+	struct table t;
+	int err = table_begin(&t, out, op, st);
+
+	if (err)
+		return err;
+	sink_fmt_left(out, st, "  layer", t.name_columns);
+	fprintf(out, "%8s%8s  %*s%8s%8s%8s%9s\n", "self/op", "share", (int)t.bar_columns, "", "p50",
+		"p99", "max", "incl/op");
+	for (size_t i = 0; i < op->n_layers; i++)
+		put_walk_row(&t, i);
+	put_unattributed(&t);
+	put_share_sum(&t);
+	free(t.levels);
+	return 0;
+}
+
+static void put_memory_row(const struct table *t, size_t i)
+{
+	const struct snap_op *op = t->op;
+	const struct snap_layer *layer = &op->layers[i];
+	bool rate = op->rate_hz.valid && op->count > 0;
+	double rate_hz = rate ? op->rate_hz.v * (double)layer->count / (double)op->count : 0;
+	char buf[32], self[40];
+
+	put_name(t, i);
+	sink_fmt_right(t->out, t->st, sink_fmt_u64(buf, sizeof(buf), layer->count), 15);
+	sink_fmt_right(t->out, t->st, sink_fmt_count(buf, sizeof(buf), rate, rate_hz), 9);
+	put_ns(t, layer->incl.valid, layer->incl.mean, 10);
+	sink_fmt_ns(buf, sizeof(buf), layer->est_self_ns.valid, layer->est_self_ns.v);
+	snprintf(self, sizeof(self), "%s%s", layer->est_self_ns.valid ? "~" : "", buf);
+	sink_fmt_right(t->out, t->st, self, 9);
+	sink_fmt_right(t->out, t->st, sink_fmt_u64(buf, sizeof(buf), layer->errors), 9);
+	fputc('\n', t->out);
+	put_notes(t, i);
+}
+
+int sink_table_memory(FILE *out, const struct snap_op *op, const struct sink_style *st)
+{
+	struct table t;
+	int err = table_begin(&t, out, op, st);
+
+	if (err)
+		return err;
+	sink_fmt_left(out, st, "  layer", t.name_columns);
+	fprintf(out, "%15s%9s%10s%9s%9s\n", "calls", "calls/s", "incl mean", "~self", "errors");
+	for (size_t i = 0; i < op->n_layers; i++)
+		put_memory_row(&t, i);
+	free(t.levels);
+	return 0;
+}
+
+/* Self time per root, measured or (memory) estimated: what the top line ranks by. */
+static struct snap_num rank_value(const struct snap_op *op, const struct snap_layer *layer)
+{
+	struct snap_num v = layer->est_self_ns;
+
+	if (op->source == SNAP_FROM_WALK)
+		return sink_table_per_op(op, layer, &layer->self);
+	v.valid = v.valid && op->count > 0 && isfinite(v.v);
+	if (v.valid)
+		v.v *= (double)layer->count / (double)op->count;
+	return v;
+}
+
+/* The dearest layer after the one (value limit, index after) already named; n_layers where none. */
+static size_t next_dearest(const struct snap_op *op, double limit, size_t after)
+{
+	size_t best = op->n_layers;
+	double best_v = 0;
+
+	for (size_t i = 0; i < op->n_layers; i++) {
+		struct snap_num v = rank_value(op, &op->layers[i]);
+
+		if (!v.valid || v.v <= 0 || v.v > limit || (v.v == limit && i <= after))
+			continue;
+		if (best == op->n_layers || v.v > best_v) {
+			best = i;
+			best_v = v.v;
+		}
+	}
+	return best;
+}
+
+void sink_table_top(FILE *out, const struct snap_op *op, const struct sink_style *st)
+{
+	const char *mark = op->source == SNAP_FROM_MEMORY ? "~" : "";
+	size_t i = next_dearest(op, INFINITY, 0);
+	struct sink_flow flow;
+	char ns[32], pct[32];
+
+	if (i == op->n_layers)
+		return;
+	sink_fmt_flow_begin(&flow, out, st, "  most time itself:", 4);
+	flow.fresh = false;
+	for (unsigned int n = 0; n < TOP_LAYERS && i < op->n_layers; n++) {
+		const struct snap_layer *layer = &op->layers[i];
+		struct snap_num v = rank_value(op, layer);
+
+		sink_fmt_ns(ns, sizeof(ns), true, v.v);
+		if (layer->share_pct.valid)
+			sink_fmt_flow_item(&flow, n ? 3 : 1, "%.*s %s%s (%s)", TOP_ID_BYTES,
+					   layer->id, mark, ns,
+					   sink_fmt_pct(pct, sizeof(pct), layer->share_pct));
+		else
+			sink_fmt_flow_item(&flow, n ? 3 : 1, "%.*s %s%s", TOP_ID_BYTES, layer->id,
+					   mark, ns);
+		i = next_dearest(op, v.v, i);
+	}
+	sink_fmt_flow_end(&flow);
+}

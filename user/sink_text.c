@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sink_text.c: a window as a person reads it at 3 in the morning: which target, may these figures
+ * be believed, where the time goes, then every operation with its layers, and last what was not
+ * seen. Nothing is hidden; what was not measured prints '-'.
+ */
+#include "sink_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "gluster_layout.h"
+#include "sink_table.h"
+#include "text.h"
+
+#define LABEL_COLUMNS 9 /* of the lines below the tables: "lost     ..." */
+
+static int stream_status(FILE *out)
+{
+	errno = 0;
+	if (fflush(out) != 0 || ferror(out))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+/* ---- one target: head -------------------------------------------------------------------------
+ */
+
+static void put_header(FILE *out, const struct snapshot *snap, const struct snap_target *t,
+		       const struct sink_style *st)
+{
+	struct sink_flow flow;
+	char buf[32];
+
+	sink_fmt_colour(out, st, SINK_BOLD);
+	sink_fmt_flow_resume(&flow, out, st, 0, 2);
+	sink_fmt_flow_item(&flow, 0, "%s %s", t->kind, t->name[0] ? t->name : "-");
+	sink_fmt_colour(out, st, SINK_PLAIN);
+	if (t->pid > 0)
+		sink_fmt_flow_item(&flow, 2, "pid %d", t->pid);
+	if (t->device[0])
+		sink_fmt_flow_item(&flow, 2, "%s on %s", t->fstype[0] ? t->fstype : "file system",
+				   t->device);
+	if (snap->window_secs > 0)
+		sink_fmt_flow_item(&flow, 3, "%.1f s", snap->window_secs);
+	if (!snap->memory_only || t->cost.target_pct.valid)
+		sink_fmt_flow_item(&flow, 3, "cost %s",
+				   sink_fmt_pct(buf, sizeof(buf), t->cost.target_pct));
+	if (!snap->memory_only) {
+		sink_fmt_flow_item(&flow, 3, "lost %s",
+				   sink_fmt_u64(buf, sizeof(buf), t->lost.total));
+		sink_fmt_flow_item(&flow, 3, "sum check %s",
+				   sink_fmt_pct(buf, sizeof(buf), t->sum_check_pct));
+	}
+	if (t->version[0] && strcmp(t->version, "-") != 0)
+		sink_fmt_flow_item(&flow, 3, "GlusterFS %s", t->version);
+	sink_fmt_flow_end(&flow);
+	if (t->gone)
+		fputs("  the process ended during this window\n", out);
+	if (t->restarts > 0)
+		fprintf(out, "  restarted %u time%s; followed to its new pid\n", t->restarts,
+			t->restarts == 1 ? "" : "s");
+}
+
+/* ---- one target: what costs most --------------------------------------------------------------
+ */
+
+enum section { SECTION_USER, SECTION_INTERNAL, SECTION_BACKGROUND, SECTION_LOCAL, SECTIONS };
+
+static enum section op_section(const struct snap_op *op)
+{
+	if (strcmp(op->root, "background") == 0)
+		return SECTION_BACKGROUND;
+	if (strcmp(op->root, "local") == 0)
+		return SECTION_LOCAL;
+	return strcmp(op->origin, "internal") == 0 ? SECTION_INTERNAL : SECTION_USER;
+}
+
+static double op_total_ns(const struct snap_op *op)
+{
+	return op->incl.valid ? op->incl.mean * (double)op->count : 0;
+}
+
+/* Where users' time goes, operation by operation; one operation needs no such line. */
+static void put_op_shares(FILE *out, const struct snap_target *t, const struct sink_style *st)
+{
+	double total = 0;
+	size_t users = 0;
+	struct sink_flow flow;
+	char pct[32];
+
+	for (size_t i = 0; i < t->n_ops; i++) {
+		if (op_section(&t->ops[i]) != SECTION_USER || !t->ops[i].incl.valid)
+			continue;
+		total += op_total_ns(&t->ops[i]);
+		users++;
+	}
+	if (users < 2 || !(total > 0))
+		return;
+	sink_fmt_flow_begin(&flow, out, st, "time of all requests:", 2);
+	flow.fresh = false;
+	for (size_t i = 0; i < t->n_ops; i++) {
+		struct snap_num share = { 100 * op_total_ns(&t->ops[i]) / total, true };
+
+		if (op_section(&t->ops[i]) == SECTION_USER && t->ops[i].incl.valid)
+			sink_fmt_flow_item(&flow, 2, "%s %s", t->ops[i].op,
+					   sink_fmt_pct(pct, sizeof(pct), share));
+	}
+	sink_fmt_flow_end(&flow);
+}
+
+/* ---- one operation ----------------------------------------------------------------------------
+ */
+
+static void put_op_head(FILE *out, const struct snap_op *op, const struct sink_style *st)
+{
+	const struct snap_dist *d = &op->incl;
+	bool quantiles = d->valid && d->has_quantiles;
+	struct sink_flow flow;
+	char buf[32];
+
+	sink_fmt_colour(out, st, SINK_BOLD);
+	sink_fmt_flow_resume(&flow, out, st, 0, 4);
+	sink_fmt_flow_item(&flow, 0, "%s", op->op);
+	sink_fmt_colour(out, st, SINK_PLAIN);
+	if (op->rate_hz.valid)
+		sink_fmt_flow_item(&flow, 3, "%s op/s",
+				   sink_fmt_count(buf, sizeof(buf), true, op->rate_hz.v));
+	if (op->has_bytes && op->rate_hz.valid && op->count > 0)
+		sink_fmt_flow_item(
+			&flow, 2, "%s/s",
+			text_bytes(buf, sizeof(buf),
+				   op->rate_hz.v * (double)op->bytes / (double)op->count));
+	else if (op->has_bytes)
+		sink_fmt_flow_item(&flow, 2, "%s", text_bytes(buf, sizeof(buf), (double)op->bytes));
+	sink_fmt_flow_item(&flow, 3, "mean %s", sink_fmt_ns(buf, sizeof(buf), d->valid, d->mean));
+	if (op->source == SNAP_FROM_WALK) {
+		sink_fmt_flow_item(&flow, 2, "p50 %s",
+				   sink_fmt_ns(buf, sizeof(buf), quantiles, d->p50));
+		sink_fmt_flow_item(&flow, 2, "p99 %s",
+				   sink_fmt_ns(buf, sizeof(buf), quantiles, d->p99));
+		sink_fmt_flow_item(&flow, 2, "max %s",
+				   sink_fmt_ns(buf, sizeof(buf), quantiles, d->max));
+	}
+	sink_fmt_flow_end(&flow);
+}
+
+static void put_op_facts(FILE *out, const struct snap_op *op, const struct sink_style *st)
+{
+	bool oldest = op->in_flight_oldest_ns.valid && op->in_flight_oldest_ns.v > 0;
+	struct sink_flow flow;
+	char buf[32];
+
+	sink_fmt_flow_begin(&flow, out, st, "  ", 4);
+	sink_fmt_flow_item(&flow, 0, "%s calls", sink_fmt_u64(buf, sizeof(buf), op->count));
+	sink_fmt_flow_item(&flow, 3, "errors %s", sink_fmt_u64(buf, sizeof(buf), op->errors));
+	sink_fmt_flow_item(&flow, 3, "in flight %s",
+			   sink_fmt_count(buf, sizeof(buf), op->in_flight.valid, op->in_flight.v));
+	if (oldest)
+		sink_fmt_flow_item(&flow, 1, "(oldest %s)",
+				   sink_fmt_ns(buf, sizeof(buf), true, op->in_flight_oldest_ns.v));
+	if (op->source == SNAP_FROM_WALK) {
+		sink_fmt_flow_item(&flow, 3, "coverage %s",
+				   sink_fmt_pct(buf, sizeof(buf), op->coverage_pct));
+		sink_fmt_flow_item(&flow, 3, "sum check %s",
+				   sink_fmt_pct(buf, sizeof(buf), op->sum_check_pct));
+	}
+	sink_fmt_flow_end(&flow);
+}
+
+static const char *means_only_reason(const struct snap_op *op)
+{
+	for (size_t i = 0; i < op->n_layers; i++)
+		if (op->layers[i].reason[0])
+			return op->layers[i].reason;
+	return "no request of this kind was walked; these are the process's own statistics";
+}
+
+static int put_op(FILE *out, const struct snap_op *op, bool memory_only,
+		  const struct sink_style *st)
+{
+	put_op_head(out, op, st);
+	put_op_facts(out, op, st);
+	if (op->source == SNAP_FROM_MEMORY && !memory_only) {
+		struct sink_flow flow;
+
+		sink_fmt_flow_begin(&flow, out, st, "  ", 4);
+		sink_fmt_flow_item(&flow, 0, "means only: %s", means_only_reason(op));
+		sink_fmt_flow_end(&flow);
+	}
+	sink_table_top(out, op, st);
+	if (op->source == SNAP_FROM_MEMORY)
+		return sink_table_memory(out, op, st);
+	return sink_table_walk(out, op, st);
+}
+
+static int put_ops(FILE *out, const struct snap_target *t, bool memory_only,
+		   const struct sink_style *st)
+{
+	static const char *const titles[SECTIONS] = {
+		[SECTION_INTERNAL] = "-- internal: GlusterFS's own requests (heal, rebalance)",
+		[SECTION_BACKGROUND] =
+			"-- background: work that no request waits for (write-behind, "
+			"post-op)",
+		[SECTION_LOCAL] = "-- local: the process's own file operations, part of no request",
+	};
+
+	for (int section = 0; section < SECTIONS; section++) {
+		bool titled = false;
+
+		for (size_t i = 0; i < t->n_ops; i++) {
+			int err;
+
+			if ((int)op_section(&t->ops[i]) != section)
+				continue;
+			fputc('\n', out);
+			if (!titled && titles[section]) {
+				sink_fmt_text(out, st, titles[section]);
+				fputs("\n\n", out);
+			}
+			titled = true;
+			err = put_op(out, &t->ops[i], memory_only, st);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+/* ---- one target: foot -------------------------------------------------------------------------
+ */
+
+static void put_oldest(FILE *out, const struct snap_oldest *o, const struct sink_style *st)
+{
+	struct sink_flow flow;
+	char buf[32];
+
+	if (!o->valid)
+		return;
+	sink_fmt_flow_begin(&flow, out, st, "oldest", LABEL_COLUMNS);
+	sink_fmt_flow_item(&flow, 0, "request in flight: %s, %s", o->op,
+			   sink_fmt_ns(buf, sizeof(buf), true, o->age_ns));
+	sink_fmt_flow_item(&flow, 1, "in %s", o->xlator);
+	if (o->file[0])
+		sink_fmt_flow_item(&flow, 2, "file %s", o->file);
+	if (o->app_pid < 0)
+		sink_fmt_flow_item(&flow, 2, "internal");
+	else if (o->app_pid > 0)
+		sink_fmt_flow_item(&flow, 2, "application pid %" PRId64, o->app_pid);
+	sink_fmt_flow_end(&flow);
+}
+
+static void put_lost(FILE *out, const struct snap_lost *l, const struct sink_style *st)
+{
+	const struct {
+		uint64_t n;
+		const char *what;
+	} causes[] = {
+		{ l->map_full, "samples for which no histogram was free" },
+		{ l->ring_full, "dump records for which the ring had no room" },
+		{ l->unpaired, "spans without a begin or an end" },
+		{ l->evicted, "records pushed out of a bounded map" },
+		{ l->unreadable, "failed reads of process memory" },
+		{ l->absurd, "negative or impossible durations" },
+		{ l->ledger, "requests unsplit: more spans than a thread remembers" },
+		{ l->frames, "requests unsplit: more frames than a walk takes" },
+		{ l->order, "requests unsplit: intervals out of order" },
+		{ l->unknown_xlator, "frames of an xlator in no known graph" },
+		{ l->skipped, "requests skipped by duty cycle or limits" },
+		{ l->recursion, "probes that hit while one was running" },
+		{ l->uprobe_missed, "uprobe hits missed by the kernel" },
+		{ l->storage_busy, "hits that found task storage busy or full" },
+	};
+	struct sink_flow flow;
+	char buf[32];
+
+	if (l->total == 0)
+		return;
+	sink_fmt_flow_begin(&flow, out, st, "lost", LABEL_COLUMNS);
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		if (causes[i].n > 0)
+			sink_fmt_flow_item(&flow, 3, "%s %s",
+					   sink_fmt_u64(buf, sizeof(buf), causes[i].n),
+					   causes[i].what);
+	sink_fmt_flow_end(&flow);
+}
+
+static void put_checks(FILE *out, const struct snap_checks *c, const struct sink_style *st)
+{
+	const struct {
+		uint64_t n;
+		const char *what;
+	} kinds[] = {
+		{ c->outside, "with a child outside its parent" },
+		{ c->negative, "with a negative self time" },
+		{ c->unsplit, "unsplit" },
+		{ c->orphan, "with a frame whose parent is missing" },
+		{ c->open, "with a child still open at the reply (clipped)" },
+	};
+	struct sink_flow flow;
+	char buf[32];
+
+	if (c->walked == 0)
+		return;
+	sink_fmt_flow_begin(&flow, out, st, "checks", LABEL_COLUMNS);
+	sink_fmt_flow_item(&flow, 0, "%s requests walked",
+			   sink_fmt_u64(buf, sizeof(buf), c->walked));
+	sink_fmt_flow_item(&flow, 3, "%s add up in every layer",
+			   sink_fmt_u64(buf, sizeof(buf), c->holds));
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].n > 0)
+			sink_fmt_flow_item(&flow, 3, "%s %s",
+					   sink_fmt_u64(buf, sizeof(buf), kinds[i].n),
+					   kinds[i].what);
+	sink_fmt_flow_end(&flow);
+}
+
+static bool has_cost(const struct snap_cost *c)
+{
+	return c->core_pct.valid || c->target_pct.valid || c->probe_hits > 0;
+}
+
+static void put_cost(FILE *out, const struct snap_cost *c, const struct sink_style *st)
+{
+	struct sink_flow flow;
+	char buf[32];
+
+	if (!has_cost(c))
+		return;
+	sink_fmt_flow_begin(&flow, out, st, "cost", LABEL_COLUMNS);
+	sink_fmt_flow_item(&flow, 0, "%s of a core", sink_fmt_pct(buf, sizeof(buf), c->core_pct));
+	sink_fmt_flow_item(&flow, 3, "%s of the target's CPU time",
+			   sink_fmt_pct(buf, sizeof(buf), c->target_pct));
+	sink_fmt_flow_item(&flow, 3, "%s probe hits",
+			   sink_fmt_u64(buf, sizeof(buf), c->probe_hits));
+	if (c->hit_ns > 0)
+		sink_fmt_flow_item(&flow, 1, "(%s each as calibrated)",
+				   sink_fmt_ns(buf, sizeof(buf), true, c->hit_ns));
+	if (c->duty_pct.valid && c->duty_pct.v < 100)
+		sink_fmt_flow_item(&flow, 3, "attached %s of the time",
+				   sink_fmt_pct(buf, sizeof(buf), c->duty_pct));
+	sink_fmt_flow_end(&flow);
+}
+
+static void put_off(FILE *out, const struct snapshot *snap, const struct sink_style *st)
+{
+	for (size_t i = 0; i < snap->n_off; i++) {
+		struct sink_flow flow;
+
+		sink_fmt_flow_begin(&flow, out, st, "off", LABEL_COLUMNS);
+		sink_fmt_flow_item(&flow, 0, "%s:", snap->off[i].what);
+		sink_fmt_flow_item(&flow, 1, "%s", snap->off[i].reason);
+		sink_fmt_flow_end(&flow);
+	}
+}
+
+static int put_target(FILE *out, const struct snapshot *snap, const struct snap_target *t,
+		      const struct sink_style *st)
+{
+	int err;
+
+	put_header(out, snap, t, st);
+	put_op_shares(out, t, st);
+	if (t->n_ops == 0)
+		fputs(snap->memory_only ? "\n  no operation was counted\n" :
+					  "\n  no operation finished in this window\n",
+		      out);
+	err = put_ops(out, t, snap->memory_only, st);
+	if (err)
+		return err;
+	if (t->oldest.valid || has_cost(&t->cost) ||
+	    (!snap->memory_only && (t->lost.total > 0 || t->checks.walked > 0)))
+		fputc('\n', out);
+	put_oldest(out, &t->oldest, st);
+	if (!snap->memory_only) {
+		put_lost(out, &t->lost, st);
+		put_checks(out, &t->checks, st);
+	}
+	put_cost(out, &t->cost, st);
+	return 0;
+}
+
+static int put_targets(FILE *out, const struct snapshot *snap, const struct sink_style *st)
+{
+	for (size_t i = 0; i < snap->n_targets; i++) {
+		int err;
+
+		if (i > 0)
+			fputc('\n', out);
+		err = put_target(out, snap, &snap->targets[i], st);
+		if (err)
+			return err;
+	}
+	if (snap->n_targets == 0)
+		fputs("nothing was measured: there was no target\n", out);
+	if (snap->n_off > 0)
+		fputc('\n', out);
+	put_off(out, snap, st);
+	return stream_status(out);
+}
+
+int sink_text_memory(FILE *out, const struct snapshot *snap, const struct sink_style *st)
+{
+	struct sink_flow flow;
+
+	sink_fmt_flow_resume(&flow, out, st, 0, 2);
+	sink_fmt_flow_item(&flow, 0, "from the process's own memory, no probe is in:");
+	if (snap->window_secs > 0)
+		sink_fmt_flow_item(&flow, 1, "statistics of these %.1f s", snap->window_secs);
+	else
+		sink_fmt_flow_item(&flow, 1, "statistics since its counters began");
+	sink_fmt_flow_end(&flow);
+	sink_fmt_flow_resume(&flow, out, st, 0, 2);
+	sink_fmt_flow_item(&flow, 0,
+			   "~ is an estimate: a layer's mean less the means of the layers "
+			   "below it;");
+	sink_fmt_flow_item(&flow, 1, "too small where those run in parallel");
+	sink_fmt_flow_end(&flow);
+	fputc('\n', out);
+	return put_targets(out, snap, st);
+}
+
+int sink_text_report(FILE *out, const struct snapshot *snap, const struct sink_style *st)
+{
+	if (snap->memory_only)
+		return sink_text_memory(out, snap, st);
+	return put_targets(out, snap, st);
+}
+
+/* ---- the list of targets ----------------------------------------------------------------------
+ */
+
+static const char *list_name(const struct target *t, char *buf, size_t size)
+{
+	bool volume = t->volume[0] && strcmp(t->volume, "-") != 0;
+
+	if (t->kind == TARGET_BRICK)
+		snprintf(buf, size, "%s:%s", t->volume, t->path);
+	else if (t->kind == TARGET_CLIENT)
+		snprintf(buf, size, "%s%s%s", t->volume, t->path[0] ? " on " : "", t->path);
+	else if (t->kind == TARGET_DEVICE)
+		snprintf(buf, size, "%s", t->device);
+	else
+		snprintf(buf, size, "%s", t->path[0] ? t->path : volume ? t->volume : t->comm);
+	return buf;
+}
+
+static void put_list_row(FILE *out, const struct target *t, unsigned int name_columns,
+			 const struct sink_style *st)
+{
+	char name[sizeof(t->volume) + sizeof(t->path) + 8], buf[32];
+	struct sink_flow flow;
+
+	list_name(t, name, sizeof(name));
+	sink_fmt_left(out, st, target_kind_name(t->kind), 9);
+	if (sink_fmt_width(st, name) > name_columns) {
+		/* A name is what is typed after "attach": never cut, rather a line of its own. */
+		sink_fmt_text(out, st, name);
+		fprintf(out, "\n%*s", 9 + (int)name_columns, "");
+	} else {
+		sink_fmt_left(out, st, name, name_columns);
+	}
+	snprintf(buf, sizeof(buf), "%d", (int)t->pid);
+	sink_fmt_right(out, st, t->pid > 0 ? buf : "-", 9);
+	fputs("  ", out);
+	sink_fmt_left(out, st, t->version[0] ? t->version : "-", 9);
+	sink_fmt_text(out, st, t->device[0] ? t->device : "-");
+	if (t->fstype[0]) {
+		fputs(" ", out);
+		sink_fmt_text(out, st, t->fstype);
+	}
+	fputc('\n', out);
+	if (t->xlators[0]) {
+		char chain[sizeof(t->xlators)], *rest = NULL;
+
+		snprintf(chain, sizeof(chain), "%s", t->xlators);
+		sink_fmt_flow_begin(&flow, out, st, "", 9);
+		for (char *word = strtok_r(chain, " ", &rest); word;
+		     word = strtok_r(NULL, " ", &rest))
+			sink_fmt_flow_item(&flow, 1, "%s", word);
+		sink_fmt_flow_end(&flow);
+	}
+	if (t->problem[0]) {
+		sink_fmt_flow_begin(&flow, out, st, "", 9);
+		sink_fmt_flow_item(&flow, 0, "cannot be attached to: %s", t->problem);
+		sink_fmt_flow_end(&flow);
+	}
+}
+
+int sink_text_list(FILE *out, const struct target_list *list, const struct sink_style *st)
+{
+	unsigned int columns = sink_fmt_columns(st);
+	unsigned int name_columns = columns > 80 ? columns - 50 : 30;
+
+	if (list->n == 0) {
+		fputs("nothing to attach to: no GlusterFS process and no XFS mount was found\n",
+		      out);
+		return stream_status(out);
+	}
+	sink_fmt_colour(out, st, SINK_BOLD);
+	sink_fmt_left(out, st, "kind", 9);
+	sink_fmt_left(out, st, "target", name_columns);
+	fputs("      pid  version  device\n", out);
+	sink_fmt_colour(out, st, SINK_PLAIN);
+	for (size_t i = 0; i < list->n; i++)
+		put_list_row(out, &list->t[i], name_columns, st);
+	return stream_status(out);
+}
+
+/* ---- requests in flight -----------------------------------------------------------------------
+ */
+
+static void put_request(FILE *out, const struct gluster_request *r, const struct sink_style *st)
+{
+	const char *fop = gluster_fop_name(r->fop);
+	char age[32], number[32];
+	struct sink_flow flow;
+
+	sink_fmt_right(out, st, sink_fmt_ns(age, sizeof(age), r->has_age, (double)r->age_ns), 8);
+	fputs("  ", out);
+	snprintf(number, sizeof(number), "fop %u", r->fop);
+	sink_fmt_left(out, st, fop ? fop : number, 11);
+	sink_fmt_flow_resume(&flow, out, st, 21, 10);
+	sink_fmt_flow_item(&flow, 1, "in %s", r->xlator[0] ? r->xlator : "-");
+	if (r->has_frame_age)
+		sink_fmt_flow_item(&flow, 1, "for %s",
+				   sink_fmt_ns(age, sizeof(age), true, (double)r->frame_age_ns));
+	if (r->wind[0])
+		sink_fmt_flow_item(&flow, 1, "(wound by %s)", r->wind);
+	if (r->background)
+		sink_fmt_flow_item(&flow, 3, "background");
+	else if (r->app_pid < 0)
+		sink_fmt_flow_item(&flow, 3, "internal");
+	else
+		sink_fmt_flow_item(&flow, 3, "application pid %" PRId64 " uid %u", r->app_pid,
+				   (unsigned int)r->uid);
+	if (r->file[0])
+		sink_fmt_flow_item(&flow, 3, "file %s", r->file);
+	if (r->gfid[0])
+		sink_fmt_flow_item(&flow, 3, "gfid %s", r->gfid);
+	if (r->client[0])
+		sink_fmt_flow_item(&flow, 3, "client %s", r->client);
+	if (r->volume[0] && strcmp(r->volume, "-") != 0)
+		sink_fmt_flow_item(&flow, 3, "volume %s", r->volume);
+	sink_fmt_flow_end(&flow);
+}
+
+int sink_text_stuck(FILE *out, const struct sink_stuck *stuck, size_t n_stuck,
+		    const struct sink_style *st)
+{
+	for (size_t i = 0; i < n_stuck; i++) {
+		const struct sink_stuck *s = &stuck[i];
+		char buf[32];
+
+		sink_fmt_colour(out, st, SINK_BOLD);
+		sink_fmt_text(out, st, s->target);
+		sink_fmt_colour(out, st, SINK_PLAIN);
+		fprintf(out, "  pid %d   ", s->pid);
+		if (s->problem) {
+			fputs("cannot be read: ", out);
+			sink_fmt_text(out, st, s->problem);
+			fputc('\n', out);
+			continue;
+		}
+		fprintf(out, "%s%s request%s in flight%s\n", sink_fmt_u64(buf, sizeof(buf), s->n),
+			s->truncated ? " or more" : "", s->n == 1 ? "" : "s",
+			s->n ? ", oldest first" : "");
+		for (size_t j = 0; j < s->n; j++)
+			put_request(out, &s->req[j], st);
+		if (s->truncated)
+			fputs("  not the whole list: it changed while it was read, or is longer\n",
+			      out);
+	}
+	if (n_stuck == 0)
+		fputs("no GlusterFS process was found\n", out);
+	return stream_status(out);
+}
