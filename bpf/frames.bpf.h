@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * frames.bpf.h: a GlusterFS request's frames, read from the process and linked: stacks, their
+ * copies, parents, begins that were wiped. Knows where GlusterFS keeps things (by the layout it is
+ * told) and nothing of time accounting.
+ *
+ * Source: GlusterFS libglusterfs/src/glusterfs/stack.h (call_stack_t, call_frame_t, copy_frame).
+ */
+#ifndef BRICKTOP_FRAMES_BPF_H
+#define BRICKTOP_FRAMES_BPF_H
+
+#include "walk.bpf.h"
+
+enum { /* fields of call_stack_t that have never moved */
+       STACK_NEXT = 0x00,
+       STACK_PREV = 0x08,
+       STACK_POOL = 0x10,
+       STACK_CLIENT = 0x40,
+       STACK_UNIQUE = 0x48,
+       STACK_STATE = 0x50,
+       STACK_PID = 0x60,
+       STACK_HEAD_BYTES = 0x68,
+       FRAME_ROOT = 0x00,
+       FRAME_PARENT = 0x08,
+       FRAME_LINK = 0x10,
+       FRAME_LINK_PREV = 0x18,
+       FRAME_BYTES = 0x98,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 32);
+	__type(key, __u32);
+	__type(value, struct wire_layout);
+} layouts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct wire_node_key);
+	__type(value, struct wire_node);
+} nodes SEC(".maps");
+
+/* ---- reading the process ----------------------------------------------- */
+
+static __always_inline __u64 raw_u64(const struct walk *w, __u32 off)
+{
+	return *(const __u64 *)(w->raw + (off & 0xf8));
+}
+
+static __always_inline __u32 raw_u32(const struct walk *w, __u32 off)
+{
+	return *(const __u32 *)(w->raw + (off & 0xfc));
+}
+
+/* A struct timespec inside w->raw, in ns. */
+static __always_inline __u64 raw_time(const struct walk *w, __u32 off)
+{
+	return raw_u64(w, off) * 1000000000ULL + raw_u64(w, off + 8);
+}
+
+static __always_inline int read_stack(struct walk *w, __u64 stack)
+{
+	return bpf_probe_read_user(w->raw, STACK_HEAD_BYTES, (const void *)stack);
+}
+
+static __always_inline struct wire_layout *layout_get(const struct walk *w)
+{
+	__u32 i = w->layout;
+
+	return bpf_map_lookup_elem(&layouts, &i);
+}
+
+static __always_inline struct wire_node *node_get(__u32 tgid, __u64 xlator)
+{
+	struct wire_node_key key = { .xlator = xlator, .tgid = tgid };
+
+	return bpf_map_lookup_elem(&nodes, &key);
+}
+
+/* ---- linking frames ---------------------------------------------------- */
+
+struct search {
+	struct walk *w;
+	__u64 addr; /* of a frame, or an xlator */
+	__u64 not_after, best_begin;
+	__u32 from, found;
+};
+
+static long search_addr(__u32 i, struct search *s)
+{
+	struct walk_frame *f = walk_frame_at(s->w, s->from - i);
+
+	if (!f)
+		return 1;
+	if (f->addr == s->addr) {
+		s->found = s->from - i;
+		return 1;
+	}
+	return 0;
+}
+
+/* Index of the parent among the frames of the stack read so far; most often the one just before. */
+static __always_inline __u32 find_parent(struct walk *w, __u64 addr, __u32 first)
+{
+	struct search s = { .w = w, .addr = addr, .from = w->n - 1, .found = NO_FRAME };
+
+	if (w->n > first)
+		bpf_loop(w->n - first, search_addr, &s, 0);
+	return s.found;
+}
+
+static long search_xlator(__u32 i, struct search *s)
+{
+	struct walk_frame *f = walk_frame_at(s->w, i);
+
+	if (!f)
+		return 1;
+	if (f->xlator != s->addr || f->flags & WIRE_FRAME_COPY_ROOT)
+		return 0;
+	if (f->begin <= s->not_after && f->begin >= s->best_begin) {
+		s->found = i;
+		s->best_begin = f->begin;
+	}
+	return 0;
+}
+
+/* The frame that a copied stack continues: the latest one of the same xlator begun before it. */
+static __always_inline __u32 find_original(struct walk *w, __u64 xlator, __u64 begin, __u32 first)
+{
+	struct search s = { .w = w, .addr = xlator, .not_after = begin, .found = NO_FRAME };
+
+	bpf_loop(first, search_xlator, &s, 0);
+	return s.found;
+}
+
+/*
+ * Some xlators (io-stats without profiling) wipe their frame's begin: the earliest child's is the
+ * best that is known. Through a few such frames in a row, if need be.
+ */
+static __always_inline void derive_begin(struct walk *w, const struct walk_frame *f)
+{
+	__u64 begin = f->begin;
+	__u32 parent = f->parent, i;
+
+	for (i = 0; i < 4 && begin; i++) {
+		struct walk_frame *p = walk_frame_at(w, parent);
+
+		if (!p || p->begin_raw || (p->begin && p->begin <= begin))
+			return;
+		p->begin = begin;
+		p->flags |= WIRE_FRAME_DERIVED;
+		parent = p->parent;
+	}
+}
+
+static __always_inline void link_parent(struct walk *w, struct walk_frame *f, __u64 parent_addr,
+					__u32 first)
+{
+	struct walk_frame *p;
+
+	if (w->n == 0) {
+		f->parent = NO_FRAME;
+		return;
+	}
+	if (!parent_addr) {
+		f->flags |= WIRE_FRAME_COPY_ROOT;
+		f->parent = find_original(w, f->xlator, f->begin, first);
+	} else {
+		f->parent = find_parent(w, parent_addr, first);
+	}
+	p = walk_frame_at(w, f->parent);
+	if (p && p->flags & WIRE_FRAME_COPY_ROOT) {
+		f->parent = p->parent;
+		p = walk_frame_at(w, f->parent);
+	}
+	if (!p) {
+		f->parent = NO_FRAME;
+		w->faults |= 1 << WIRE_CHECK_ORPHAN;
+		walk_unsplit(w, WIRE_LOST_FRAMES);
+		return;
+	}
+	f->hops = p->hops + !!(p->node_flags & WIRE_NODE_HOP && !(f->flags & WIRE_FRAME_COPY_ROOT));
+	if (f->hops > w->max_hops)
+		w->max_hops = f->hops;
+	derive_begin(w, f);
+	/* a pass ends when the last of the root's own children has */
+	if (f->parent == 0 && f->stack == 0 && f->end_raw > w->max_end)
+		w->max_end = f->end_raw;
+}
+
+struct reader {
+	struct walk *w;
+	const struct wire_layout *l;
+	__u64 stack, head; /* head: address of the stack's list head myframes */
+	__u64 at;          /* link of the frame to read next */
+	__u32 s, first;
+};
+
+/* Read one frame, oldest first. */
+static long read_frame(__u32 i, struct reader *r)
+{
+	struct walk *w = r->w;
+	struct walk_frame *f = walk_frame_at(w, w->n);
+	struct wire_node *node;
+	__u64 addr = r->at - FRAME_LINK;
+
+	if (r->at == r->head)
+		return 1;
+	if (!f || i >= WIRE_MAX_STACK_FRAMES) {
+		walk_unsplit(w, WIRE_LOST_FRAMES);
+		return 1;
+	}
+	if (bpf_probe_read_user(w->raw, FRAME_BYTES, (const void *)addr) ||
+	    raw_u64(w, FRAME_ROOT) != r->stack) {
+		walk_unsplit(w, WIRE_LOST_UNREADABLE);
+		return 1;
+	}
+	__builtin_memset(f, 0, sizeof(*f));
+	f->addr = addr;
+	f->xlator = raw_u64(w, r->l->frame_this);
+	f->begin_raw = raw_time(w, r->l->frame_begin);
+	f->end_raw = raw_time(w, r->l->frame_end);
+	f->begin = f->begin_raw;
+	f->op = raw_u32(w, r->l->frame_op);
+	f->stack = r->s;
+	node = node_get(w->tgid, f->xlator);
+	if (node) {
+		f->layer = node->layer;
+		f->target = node->target;
+		f->node_flags = node->flags;
+	} else {
+		walk_unsplit(w, WIRE_LOST_UNKNOWN);
+	}
+	r->at = raw_u64(w, FRAME_LINK_PREV);
+	link_parent(w, f, raw_u64(w, FRAME_PARENT), r->first);
+	w->n++;
+	return 0;
+}
+
+/* Read all frames of one stack into the walk. */
+static __always_inline void read_frames(struct walk *w, const struct wire_layout *l, __u64 stack,
+					__u32 s)
+{
+	struct reader r = { .w = w, .l = l, .stack = stack, .s = s, .first = w->n };
+
+	r.head = stack + l->stack_myframes;
+	if (bpf_probe_read_user(&r.at, sizeof(r.at), (const void *)(r.head + 8))) {
+		walk_unsplit(w, WIRE_LOST_UNREADABLE);
+		return;
+	}
+	bpf_loop(WIRE_MAX_STACK_FRAMES + 1, read_frame, &r, 0);
+}
+
+struct follower {
+	struct walk *w;
+	const struct wire_layout *l;
+	__u64 next;
+};
+
+/*
+ * Replicate, disperse, write-behind and others go on in a copy of the stack, which copy_frame()
+ * puts right behind the original, with its unique number but without its state and client.
+ */
+static long follow_copy(__u32 i, struct follower *fo)
+{
+	struct walk *w = fo->w;
+	__u64 stack = fo->next;
+	__u32 s = i + 1;
+
+	if (read_stack(w, stack) || raw_u64(w, STACK_POOL) != w->pool ||
+	    raw_u64(w, STACK_UNIQUE) != w->unique || raw_u64(w, STACK_STATE) ||
+	    raw_u64(w, STACK_CLIENT))
+		return 1;
+	if (s >= WIRE_MAX_STACKS) {
+		walk_unsplit(w, WIRE_LOST_FRAMES);
+		return 1;
+	}
+	fo->next = raw_u64(w, STACK_NEXT);
+	w->stack[s] = stack;
+	w->first[s] = w->n;
+	read_frames(w, fo->l, stack, s);
+	w->first[s + 1] = w->n;
+	w->n_stacks = s + 1;
+	return 0;
+}
+
+/* ---- one pass over a stack --------------------------------------------- */
+
+/* Set up from the stack's head, which read_stack() has left in w->raw. */
+static __always_inline void walk_begin(struct walk *w, __u64 stack, __u64 *ret_next)
+{
+	w->n = 0;
+	w->n_stacks = 1;
+	w->first[0] = 0;
+	w->stack[0] = stack;
+	w->pool = raw_u64(w, STACK_POOL);
+	w->unique = raw_u64(w, STACK_UNIQUE);
+	w->origin = (__s32)raw_u32(w, STACK_PID) < 0 ? WIRE_ORIGIN_INTERNAL : WIRE_ORIGIN_USER;
+	w->watermark = 0;
+	w->max_end = 0;
+	w->max_hops = 0;
+	w->faults = 0;
+	w->unsplit = 0;
+	*ret_next = raw_u64(w, STACK_NEXT);
+}
+
+/*
+ * A callback may have wound again (a lookup that is tried afresh): the new pass begins where the
+ * earlier one ended, at the latest end of the root's children but the newest.
+ */
+struct passes {
+	struct walk *w;
+	__u64 newest_begin, newest_end, mark;
+	__u32 newest;
+};
+
+static long find_passes(__u32 i, struct passes *p)
+{
+	struct walk_frame *f = walk_frame_at(p->w, i);
+
+	if (!f)
+		return 1;
+	if (i == 0 || f->parent != 0 || f->stack != 0)
+		return 0;
+	if (p->newest_end > p->mark)
+		p->mark = p->newest_end;
+	p->newest_end = f->end_raw;
+	p->newest = i;
+	return 0;
+}
+
+/* Read and link all frames of a stack and of its copies. 0, or -1 where there is nothing to
+ * account. */
+__noinline int walk_read(struct thread *t, struct wire_layout *l, __u64 next, int is_top)
+{
+	struct follower fo = { .l = l, .next = next };
+	struct passes p = {};
+	struct walk_frame *f;
+	struct walk *w;
+	__u64 stack;
+	__u32 op = 0;
+
+	if (!t || !l)
+		return -1;
+	w = &t->walk;
+	fo.w = w;
+	p.w = w;
+	stack = w->stack[0];
+	bpf_probe_read_user(&op, sizeof(op), (const void *)(stack + l->stack_op));
+	read_frames(w, l, stack, 0);
+	w->first[1] = w->n;
+	if (w->n < 2)
+		return -1;
+	bpf_loop(w->n, find_passes, &p, 0);
+	f = walk_frame_at(w, p.newest);
+	if (!f || !p.newest)
+		return -1;
+	if (is_top)
+		w->watermark = p.mark;
+	w->op = op ?: f->op;
+	w->target = is_top ? f->target : w->frame[0].target;
+	if (w->unique)
+		bpf_loop(WIRE_MAX_STACKS, follow_copy, &fo, 0);
+	return 0;
+}
+
+#endif

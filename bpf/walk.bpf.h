@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * walk.bpf.h: one request's accounting. From frames that were read (gluster.bpf.c) it resolves and
+ * clips their intervals, charges each finished span of the thread to the innermost frame it ran in,
+ * forms the union of every node's children, and enters each node's self and inclusive time once.
+ * It knows frames and spans, not how a process stores them.
+ */
+#ifndef BRICKTOP_WALK_BPF_H
+#define BRICKTOP_WALK_BPF_H
+
+#include "span.bpf.h"
+
+#define NO_FRAME 0xffff
+
+/* wire_span.claimed: free, taken by the walk under way, or done with. */
+enum { SPAN_FREE, SPAN_CLAIMED, SPAN_ENTERED };
+
+#define FAULTS_OF_SUM                                                                   \
+	(1 << WIRE_CHECK_OUTSIDE | 1 << WIRE_CHECK_NEGATIVE | 1 << WIRE_CHECK_UNSPLIT | \
+	 1 << WIRE_CHECK_ORPHAN)
+
+/* What the callbacks of bpf_loop() get; it must lie on the stack. */
+struct walker {
+	struct walk *w;
+	struct thread *t;
+};
+
+static __always_inline struct walk_frame *walk_frame_at(struct walk *w, __u32 i)
+{
+	__u64 at = i;
+
+	/* what is checked must be the very register that forms the address */
+	barrier_var(at);
+	if (at >= WIRE_MAX_FRAMES)
+		return NULL;
+	barrier_var(at);
+	return &w->frame[at];
+}
+
+static __always_inline void walk_unsplit(struct walk *w, enum wire_loss why)
+{
+	if (!w->unsplit)
+		w->unsplit = why + 1;
+	w->faults |= 1 << WIRE_CHECK_UNSPLIT;
+}
+
+/*
+ * Add [b, e) to the union of p's children. Children come in order of their begin, but for a few
+ * that two threads began at once: one that starts before the newest interval is taken as long as it
+ * lies in the gap before it; what lies further back cannot be placed and leaves the request
+ * unsplit.
+ */
+static __always_inline void walk_cover(struct walk *w, struct walk_frame *p, __u64 b, __u64 e)
+{
+	if (b < p->begin)
+		b = p->begin;
+	if (e > p->end)
+		e = p->end;
+	if (b >= e)
+		return;
+	if (!p->seg_end || b >= p->seg_end) {
+		p->prev_end = p->seg_end ?: p->begin;
+		p->seg_begin = b;
+		p->seg_end = e;
+		p->covered += e - b;
+		return;
+	}
+	if (b < p->seg_begin) {
+		if (b < p->prev_end) {
+			walk_unsplit(w, WIRE_LOST_ORDER);
+			return;
+		}
+		if (e < p->seg_begin) {
+			p->covered += e - b;
+			p->prev_end = e;
+			return;
+		}
+		p->covered += p->seg_begin - b;
+		p->seg_begin = b;
+	}
+	if (e > p->seg_end) {
+		p->covered += e - p->seg_end;
+		p->seg_end = e;
+	}
+}
+
+/* The root frame: as long as the process says, from the end of an earlier pass on. */
+static __always_inline void walk_place_root(struct walk *w, struct walk_frame *f)
+{
+	f->end = f->end_raw && f->end_raw >= w->max_end ? f->end_raw : w->max_end;
+	if (f->begin < w->watermark) {
+		f->begin = w->watermark;
+		f->flags |= WIRE_FRAME_CLIPPED;
+	}
+	if (f->end < f->begin) {
+		w->faults |= 1 << WIRE_CHECK_NEGATIVE;
+		f->end = f->begin;
+	}
+	f->flags |= WIRE_FRAME_COUNTED;
+}
+
+/* Clip a frame to its parent's interval; what began after its parent's end is not on the path. */
+static __always_inline void walk_clip(struct walk *w, struct walk_frame *f,
+				      const struct walk_frame *p)
+{
+	f->end = f->end_raw;
+	if (!f->end || f->end > p->end) {
+		f->end = p->end;
+		f->flags |= WIRE_FRAME_OPEN | WIRE_FRAME_CLIPPED;
+		w->faults |= 1 << WIRE_CHECK_OPEN;
+	}
+	if (f->begin >= p->end && f->flags & WIRE_FRAME_OPEN)
+		return;
+	if (f->begin < p->begin) {
+		if (p->begin > w->watermark)
+			w->faults |= 1 << WIRE_CHECK_OUTSIDE;
+		f->begin = p->begin;
+		f->flags |= WIRE_FRAME_CLIPPED;
+	}
+	if (f->end < f->begin) {
+		/* a second pass over a stack meets frames that ended before it began */
+		if (!w->watermark || f->end_raw > w->watermark)
+			w->faults |= 1 << WIRE_CHECK_NEGATIVE;
+		return;
+	}
+	if (w->watermark && f->end_raw && f->end_raw <= w->watermark)
+		return;
+	f->flags |= WIRE_FRAME_COUNTED;
+}
+
+static __always_inline void walk_place_frame(struct walk *w, __u32 i)
+{
+	struct walk_frame *f = walk_frame_at(w, i), *p;
+
+	if (!f)
+		return;
+	if (i == 0) {
+		walk_place_root(w, f);
+		return;
+	}
+	p = walk_frame_at(w, f->parent);
+	if (!p)
+		return;
+	if (f->flags & WIRE_FRAME_COPY_ROOT || !f->begin) {
+		/* a copy's root stands for the frame it copies; begin 0: not even a child knew it
+		 */
+		f->begin = p->begin;
+		f->flags |= WIRE_FRAME_DERIVED;
+	}
+	if (f->flags & WIRE_FRAME_COPY_ROOT) {
+		f->end = p->end;
+		return;
+	}
+	if (!(p->flags & WIRE_FRAME_COUNTED))
+		return;
+	walk_clip(w, f, p);
+	if (f->flags & WIRE_FRAME_COUNTED)
+		walk_cover(w, p, f->begin, f->end);
+}
+
+/* ---- spans ------------------------------------------------------------- */
+
+struct claim {
+	struct walk *w;
+	__u64 begin, end; /* of the span */
+	__u64 best_begin;
+	__u32 best;
+};
+
+static long claim_frame(__u32 i, struct claim *c)
+{
+	struct walk_frame *f = walk_frame_at(c->w, i);
+
+	if (!f)
+		return 1;
+	if (!(f->flags & WIRE_FRAME_COUNTED) || f->hops != c->w->max_hops)
+		return 0;
+	if (f->begin <= c->begin && f->end >= c->end && f->begin >= c->best_begin) {
+		c->best = i;
+		c->best_begin = f->begin;
+	}
+	return 0;
+}
+
+/* Give a span to the innermost frame of this thread that contains it; none: it stays the thread's.
+ */
+static __always_inline void walk_claim(struct walk *w, struct wire_span *span)
+{
+	struct claim c = { .w = w, .begin = span->begin, .end = span->end, .best = NO_FRAME };
+	struct walk_frame *f;
+
+	if (span->claimed)
+		return;
+	bpf_loop(w->n, claim_frame, &c, 0);
+	f = walk_frame_at(w, c.best);
+	if (!f)
+		return;
+	span->claimed = SPAN_CLAIMED;
+	span->frame = c.best;
+	walk_cover(w, f, span->begin, span->end);
+}
+
+/* ---- all intervals of a request in order of their begin ---------------- */
+
+/* The stack whose next frame began first; WIRE_MAX_STACKS: none is left. */
+static __always_inline __u32 merge_pick(struct walk *w, __u64 *ret_begin)
+{
+	__u32 best = WIRE_MAX_STACKS, s;
+	__u64 first = ~0ULL;
+
+	for (s = 0; s < WIRE_MAX_STACKS; s++) {
+		struct walk_frame *f;
+
+		if (s >= w->n_stacks)
+			break;
+		if (w->cursor[s] >= w->first[s + 1])
+			continue;
+		f = walk_frame_at(w, w->cursor[s]);
+		if (f && f->begin < first) {
+			first = f->begin;
+			best = s;
+		}
+	}
+	*ret_begin = first;
+	return best;
+}
+
+static long merge_next(__u32 i, struct walker *m)
+{
+	struct walk *w = m->w;
+	struct wire_span *span = &m->t->ring[w->span_pos % WIRE_LEDGER];
+	__u64 first;
+	__u32 s = merge_pick(w, &first);
+
+	if (w->span_pos < m->t->head && (s >= WIRE_MAX_STACKS || span->begin < first)) {
+		walk_claim(w, span);
+		w->span_pos++;
+		return 0;
+	}
+	if (s >= WIRE_MAX_STACKS)
+		return 1;
+	walk_place_frame(w, w->cursor[s]++);
+	return 0;
+}
+
+/* Where in the ring this request's spans start: they ended after its part on this thread began. */
+static __always_inline void walk_find_spans(struct walk *w, struct thread *t)
+{
+	__u32 i;
+
+	w->span_pos = t->head;
+	for (i = 0; i < WIRE_LEDGER; i++) {
+		if (!w->span_pos)
+			break;
+		if (t->ring[(w->span_pos - 1) % WIRE_LEDGER].begin < w->thread_begin)
+			break;
+		w->span_pos--;
+		if (t->head - w->span_pos >= WIRE_LEDGER)
+			break;
+	}
+	if (t->evicted_end > w->thread_begin)
+		walk_unsplit(w, WIRE_LOST_LEDGER);
+}
+
+static long find_thread_begin(__u32 i, struct walker *m)
+{
+	struct walk *w = m->w;
+	struct walk_frame *f = walk_frame_at(w, i);
+
+	if (!f)
+		return 1;
+	if (f->hops == w->max_hops) {
+		if (!(f->flags & WIRE_FRAME_COPY_ROOT))
+			f->flags |= WIRE_FRAME_ON_THREAD;
+		if (f->begin && f->begin < w->thread_begin)
+			w->thread_begin = f->begin;
+	}
+	return 0;
+}
+
+/* ---- entering a request ------------------------------------------------ */
+
+static __always_inline void walk_key(const struct walk *w, struct wire_slot_key *key)
+{
+	__builtin_memset(key, 0, sizeof(*key));
+	key->target = w->target;
+	key->op = w->op;
+	key->root = w->root;
+	key->origin = w->origin;
+}
+
+static long enter_frame(__u32 i, struct walker *m)
+{
+	struct walk *w = m->w;
+	struct walk_frame *f = walk_frame_at(w, i), *p;
+	struct wire_slot_key key;
+	struct wire_slot *slot;
+
+	if (!f)
+		return 1;
+	if (!(f->flags & WIRE_FRAME_COUNTED))
+		return 0;
+	if (f->covered > f->end - f->begin) {
+		w->faults |= 1 << WIRE_CHECK_NEGATIVE;
+		layer_drop(w->target, WIRE_LOST_ABSURD);
+		return 0;
+	}
+	walk_key(w, &key);
+	key.layer = f->layer;
+	p = i ? walk_frame_at(w, f->parent) : NULL;
+	if (p)
+		key.parent = p->layer;
+	slot = slot_get(&key);
+	if (!slot)
+		return 0;
+	slot_add(slot, f->end - f->begin - f->covered, f->end - f->begin);
+	return 0;
+}
+
+static long enter_span(__u32 i, struct walker *m)
+{
+	struct walk *w = m->w;
+	struct wire_span *span = &m->t->ring[(w->spans_from + i) % WIRE_LEDGER];
+	struct walk_frame *f = walk_frame_at(w, span->frame);
+	struct wire_slot_key key;
+
+	if (span->claimed != SPAN_CLAIMED)
+		return 0;
+	span->claimed = SPAN_ENTERED;
+	if (!f || w->unsplit)
+		return 0;
+	walk_key(w, &key);
+	key.parent = f->layer;
+	span_account(span, &key);
+	return 0;
+}
+
+/* The whole request as one piece that nothing could split. */
+static __always_inline struct wire_slot *enter_unsplit(struct walk *w)
+{
+	struct walk_frame *root = &w->frame[0];
+	struct wire_slot_key key;
+	struct wire_slot *slot;
+	__u64 incl = root->end > root->begin ? root->end - root->begin : 0;
+
+	walk_key(w, &key);
+	key.layer = WIRE_LAYER_UNATTRIBUTED;
+	slot = slot_get(&key);
+	if (slot)
+		slot_add(slot, incl, incl);
+	layer_drop(w->target, w->unsplit - 1);
+	return slot;
+}
+
+static __always_inline void check_count(struct walk *w, enum wire_check check, __u64 by)
+{
+	__u32 i = w->target * WIRE_CHECKS + check;
+	__u64 *n = bpf_map_lookup_elem(&checks, &i);
+
+	if (n)
+		__sync_fetch_and_add(n, by);
+}
+
+/* Count how the sum check came out, and what only the root knows: bytes and errors. */
+static __always_inline void enter_checks(struct walk *w, struct wire_slot *root)
+{
+	int holds = !(w->faults & FAULTS_OF_SUM);
+	__u32 c;
+
+	check_count(w, WIRE_CHECK_WALKED, 1);
+	if (holds)
+		check_count(w, WIRE_CHECK_HOLDS, 1);
+	if (w->n_stacks > 1)
+		check_count(w, WIRE_CHECK_COPIES, w->n_stacks - 1);
+	for (c = WIRE_CHECK_OUTSIDE; c < WIRE_CHECK_COPIES; c++) {
+		if (w->faults & 1 << c)
+			check_count(w, c, 1);
+	}
+	if (!root)
+		return;
+	if (holds)
+		__sync_fetch_and_add(&root->holds, 1);
+	if (w->result < 0)
+		__sync_fetch_and_add(&root->errors, 1);
+	else if (w->op == 12 || w->op == 13) /* GF_FOP_READ, GF_FOP_WRITE: op_ret is a length */
+		__sync_fetch_and_add(&root->bytes, w->result);
+}
+
+/*
+ * Account a request whose frames have been read and linked. A global function: the verifier looks
+ * at it once, by itself.
+ */
+__noinline int walk_account(struct thread *t)
+{
+	struct wire_slot *root = NULL;
+	struct wire_slot_key key;
+	struct walker m;
+	struct walk *w;
+	__u32 s;
+
+	if (!t)
+		return 0;
+	w = &t->walk;
+	m.w = w;
+	m.t = t;
+	for (s = 0; s < WIRE_MAX_STACKS; s++)
+		w->cursor[s] = w->first[s];
+	w->thread_begin = ~0ULL;
+	bpf_loop(w->n, find_thread_begin, &m, 0);
+	walk_find_spans(w, t);
+	w->spans_from = w->span_pos;
+	bpf_loop(WIRE_MAX_FRAMES + WIRE_LEDGER, merge_next, &m, 0);
+	bpf_loop(t->head - w->spans_from, enter_span, &m, 0);
+	if (w->unsplit) {
+		root = enter_unsplit(w);
+	} else {
+		bpf_loop(w->n, enter_frame, &m, 0);
+		walk_key(w, &key);
+		key.layer = w->frame[0].layer;
+		root = slot_get(&key);
+	}
+	enter_checks(w, root);
+	return 0;
+}
+
+#endif

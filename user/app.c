@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * app.c: what all commands share: choosing targets, opening the output, complaining in one line.
+ */
+#include "app.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void app_complain(const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "bricktop: %s\n", line);
+}
+
+int app_open_output(const struct opts *opts)
+{
+	int fd;
+
+	if (!opts->out_path) {
+		/* main() has put something read-only in the place of a closed one */
+		fd = fcntl(STDOUT_FILENO, F_GETFL);
+		if (fd >= 0 && (fd & O_ACCMODE) != O_RDONLY)
+			return STDOUT_FILENO;
+		app_complain("standard output is closed: nowhere to report to");
+		return -1;
+	}
+	fd = open(opts->out_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		app_complain("cannot write '%s': %s", opts->out_path, strerror(errno));
+	return fd;
+}
+
+static bool is_traceable(const struct target *t)
+{
+	return (t->kind == TARGET_BRICK || t->kind == TARGET_CLIENT) && !t->problem[0];
+}
+
+/* Leave only what can be attached to. */
+static int keep_traceable(struct target_list *list)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < list->n; i++) {
+		if (is_traceable(&list->t[i]))
+			list->t[n++] = list->t[i];
+	}
+	list->n = n;
+	if (n)
+		return 0;
+	app_complain("no GlusterFS brick or client that can be attached to runs here: see "
+		     "'bricktop list'");
+	return OPTS_EXIT_RUNTIME;
+}
+
+/* The one target that a word means. */
+static int keep_named(struct target_list *list, const char *word)
+{
+	struct target *one = malloc(sizeof(*one));
+	char err[1024];
+	int ret;
+
+	if (!one)
+		return OPTS_EXIT_RUNTIME;
+	ret = target_resolve(list, word, one, err, sizeof(err));
+	target_list_free(list);
+	if (ret) {
+		app_complain("%s", err);
+		free(one);
+		return OPTS_EXIT_RUNTIME;
+	}
+	list->t = one;
+	list->n = 1;
+	return 0;
+}
+
+int app_targets(const struct opts *opts, struct target_list *ret_list)
+{
+	struct target_list list = { 0 };
+	int ret = target_scan(&list), status;
+
+	if (ret) {
+		app_complain("cannot look for targets in /proc: %s", strerror(-ret));
+		return OPTS_EXIT_RUNTIME;
+	}
+	status = opts->target ? keep_named(&list, opts->target) : keep_traceable(&list);
+	if (status)
+		target_list_free(&list);
+	else
+		*ret_list = list;
+	return status;
+}
+
+int app_run(const struct opts *opts)
+{
+	switch (opts->command) {
+	case OPTS_ATTACH:
+		return app_attach(opts);
+	case OPTS_LIST:
+		return app_list(opts);
+	case OPTS_STUCK:
+		return app_stuck(opts);
+	case OPTS_NONE:
+		break;
+	}
+	return OPTS_EXIT_USAGE;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * app_attach.c: one investigation from start to end: the table from memory first, then the probes,
+ * the window, the report, and out. The collecting thread runs here in one epoll loop; it never
+ * writes to a terminal or a file itself, the sink's thread does.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "session.h"
+#include "sink.h"
+
+#define NS_PER_SEC  1000000000ULL
+#define DRAIN_NS    (2 * NS_PER_SEC)
+#define CLOSE_NS    (10 * NS_PER_SEC)
+#define RING_PERIOD 10 /* ms between looks at the ring: producers never wake us */
+
+enum { EV_TIMER, EV_SIGNAL, EV_PROC }; /* EV_PROC + i: process i */
+
+struct run {
+	const struct opts *opts;
+	struct session *session;
+	struct sink *sink;
+	struct sink_dump_names names;
+	int epfd, timer, sigfd, out_fd, dump_fd;
+	uint64_t end_ns, next_report_ns;
+	bool stop;
+	int interrupts;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- the loop's descriptors -------------------------------------------- */
+
+static int watch_fd(struct run *r, int fd, uint64_t tag)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = tag };
+
+	return epoll_ctl(r->epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int watch_procs(struct run *r)
+{
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < r->session->n_procs; i++) {
+		if (r->session->procs[i].pidfd >= 0)
+			ret = watch_fd(r, r->session->procs[i].pidfd, EV_PROC + i);
+		if (ret && ret != -EEXIST)
+			return ret;
+	}
+	return 0;
+}
+
+static int open_loop(struct run *r)
+{
+	sigset_t set;
+	int ret;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	r->epfd = epoll_create1(EPOLL_CLOEXEC);
+	r->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	r->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (r->epfd < 0 || r->timer < 0 || r->sigfd < 0)
+		return -errno;
+	ret = watch_fd(r, r->timer, EV_TIMER);
+	ret = ret ?: watch_fd(r, r->sigfd, EV_SIGNAL);
+	return ret ?: watch_procs(r);
+}
+
+/* Wake at the next whole second of the window, the next report or the end, whichever is first. */
+static void set_timer(struct run *r)
+{
+	uint64_t at = now_ns() + NS_PER_SEC;
+	struct itimerspec its = { 0 };
+
+	if (r->next_report_ns && r->next_report_ns < at)
+		at = r->next_report_ns;
+	if (r->end_ns < at)
+		at = r->end_ns;
+	its.it_value.tv_sec = (time_t)(at / NS_PER_SEC);
+	its.it_value.tv_nsec = (long)(at % NS_PER_SEC);
+	if (!at)
+		its.it_value.tv_nsec = 1;
+	timerfd_settime(r->timer, TFD_TIMER_ABSTIME, &its, NULL);
+}
+
+/* ---- output ------------------------------------------------------------ */
+
+static int on_record(void *arg, const void *record, size_t len)
+{
+	struct run *r = arg;
+	void *copy = malloc(len);
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, record, len);
+	sink_push_dump(r->sink, copy, len, &r->names);
+	return 0;
+}
+
+static int open_sink(struct run *r)
+{
+	struct sink_config config = {
+		.json = r->opts->json,
+		.json_lines = r->opts->all || r->opts->interval_ns,
+		.version = opts_version(),
+	};
+	int ret;
+
+	r->out_fd = app_open_output(r->opts);
+	if (r->out_fd < 0)
+		return OPTS_EXIT_RUNTIME;
+	if (r->opts->dump_path) {
+		r->dump_fd =
+			open(r->opts->dump_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		if (r->dump_fd < 0) {
+			app_complain("cannot write '%s': %s", r->opts->dump_path, strerror(errno));
+			return OPTS_EXIT_RUNTIME;
+		}
+	}
+	config.out_fd = r->out_fd;
+	config.dump_fd = r->dump_fd;
+	sink_fmt_detect(r->out_fd, &config.style);
+	ret = sink_open(&config, &r->sink);
+	if (!ret)
+		return 0;
+	app_complain("cannot start the output thread: %s", strerror(-ret));
+	return OPTS_EXIT_RUNTIME;
+}
+
+static int push_report(struct run *r, bool memory, bool lifetime)
+{
+	struct snapshot *snap;
+	int ret = session_snapshot(r->session, memory, lifetime, &snap);
+
+	if (!ret)
+		sink_push_snapshot(r->sink, snap);
+	return ret;
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+static int on_timer(struct run *r)
+{
+	uint64_t expirations, now = now_ns();
+	int ret;
+
+	if (read(r->timer, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
+		return -errno;
+	if (session_follow(r->session))
+		watch_procs(r);
+	ret = session_collect(r->session);
+	if (!ret && r->next_report_ns && now >= r->next_report_ns && now < r->end_ns) {
+		ret = push_report(r, r->opts->memory_only, false);
+		ret = ret ?: session_start(r->session);
+		r->next_report_ns += r->opts->interval_ns;
+	}
+	if (now >= r->end_ns || sink_error(r->sink))
+		r->stop = true;
+	set_timer(r);
+	return ret;
+}
+
+static int on_event(struct run *r, uint64_t tag)
+{
+	struct signalfd_siginfo si;
+
+	if (tag == EV_TIMER)
+		return on_timer(r);
+	if (tag == EV_SIGNAL) {
+		while (read(r->sigfd, &si, sizeof(si)) == (ssize_t)sizeof(si))
+			r->interrupts++;
+		r->stop = true;
+		return 0;
+	}
+	session_proc_gone(r->session, &r->session->procs[tag - EV_PROC]);
+	return 0;
+}
+
+/* 1 where nothing is left to watch that could come back. */
+static bool is_over(const struct run *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->session->n_procs; i++) {
+		const struct session_proc *p = &r->session->procs[i];
+
+		if (!p->gone || r->session->targets[p->first].kind != TARGET_PROCESS)
+			return false;
+	}
+	return true;
+}
+
+static int loop(struct run *r)
+{
+	struct epoll_event ev[16];
+	int n, i, ret = 0;
+
+	set_timer(r);
+	while (!r->stop && !ret && !is_over(r)) {
+		n = epoll_wait(r->epfd, ev, 16, r->opts->dump_requests ? RING_PERIOD : -1);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		for (i = 0; i < n && !ret; i++)
+			ret = on_event(r, ev[i].data.u64);
+		if (r->opts->dump_requests)
+			source_poll_ring(r->session->source, on_record, r);
+	}
+	return ret;
+}
+
+/* ---- the course of an investigation ------------------------------------ */
+
+/*
+ * The process's own statistics come first, and are on their way to the reader before the first BPF
+ * program is loaded.
+ */
+static int show_memory(struct run *r)
+{
+	int ret = session_start(r->session);
+
+	if (ret || r->opts->json)
+		return ret;
+	ret = push_report(r, true, true);
+	if (!ret)
+		sink_drain(r->sink, DRAIN_NS);
+	return ret;
+}
+
+/* Probes in; where they cannot be, the memory mode goes on and the report says why. */
+static int put_probes_in(struct run *r)
+{
+	const char *slots = getenv("BRICKTOP_SLOTS");
+	struct source_config config = {
+		.n_targets = (unsigned int)r->session->n_targets,
+		.slots = slots ? (unsigned int)strtoul(slots, NULL, 10) : 0,
+		.dump = r->opts->dump_requests > 0,
+		.dump_count = r->opts->dump_requests,
+	};
+	char err[512] = "";
+	int ret;
+
+	if (r->opts->memory_only)
+		return 0;
+	ret = session_attach(r->session, &config, err, sizeof(err));
+	if (ret)
+		app_complain("%s", err[0] ? err : strerror(-ret));
+	return ret;
+}
+
+static int investigate(struct run *r)
+{
+	int ret = open_loop(r);
+
+	ret = ret ?: show_memory(r);
+	if (ret) {
+		app_complain("cannot start: %s", strerror(-ret));
+		return OPTS_EXIT_RUNTIME;
+	}
+	if (put_probes_in(r))
+		return OPTS_EXIT_RUNTIME;
+	ret = session_start(r->session);
+	r->end_ns = now_ns() + r->opts->duration_ns;
+	if (r->opts->interval_ns)
+		r->next_report_ns = now_ns() + r->opts->interval_ns;
+	ret = ret ?: loop(r);
+	ret = ret ?: session_finish(r->session);
+	ret = ret ?: push_report(r, r->opts->memory_only, false);
+	session_detach(r->session);
+	if (r->opts->dump_requests)
+		source_poll_ring(r->session->source, on_record, r);
+	if (!ret)
+		return OPTS_EXIT_OK;
+	app_complain("the measurement broke off: %s", strerror(-ret));
+	return OPTS_EXIT_RUNTIME;
+}
+
+static int close_sink(struct run *r, int status)
+{
+	struct sink_status st = { 0 };
+	int ret = r->sink ? sink_close(r->sink, CLOSE_NS, &st) : 0;
+
+	if (r->dump_fd >= 0)
+		close(r->dump_fd);
+	if (r->out_fd > STDERR_FILENO)
+		close(r->out_fd);
+	if (ret == 0)
+		return status;
+	if (st.out_error || st.timed_out)
+		app_complain("cannot write the report: %s",
+			     strerror(st.out_error ? -st.out_error : ETIMEDOUT));
+	if (st.dump_error)
+		app_complain("cannot write '%s': %s", r->opts->dump_path, strerror(-st.dump_error));
+	return OPTS_EXIT_RUNTIME;
+}
+
+static void close_loop(struct run *r)
+{
+	if (r->epfd >= 0)
+		close(r->epfd);
+	if (r->timer >= 0)
+		close(r->timer);
+	if (r->sigfd >= 0)
+		close(r->sigfd);
+}
+
+int app_attach(const struct opts *opts)
+{
+	struct run r = {
+		.opts = opts,
+		.epfd = -1,
+		.timer = -1,
+		.sigfd = -1,
+		.out_fd = -1,
+		.dump_fd = -1,
+	};
+	struct target_list list = { 0 };
+	char err[1024] = "";
+	int status;
+
+	if (geteuid() != 0) {
+		app_complain(
+			"attaching needs root (CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE): try sudo");
+		return 77;
+	}
+	status = app_targets(opts, &list);
+	if (status)
+		return status;
+	status = OPTS_EXIT_RUNTIME;
+	if (session_open(&list, opts->dump_requests > 0, &r.session, err, sizeof(err))) {
+		app_complain("%s", err);
+	} else {
+		r.names = session_names(r.session);
+		status = open_sink(&r);
+		if (!status)
+			status = investigate(&r);
+	}
+	status = close_sink(&r, status);
+	close_loop(&r);
+	session_close(r.session);
+	target_list_free(&list);
+	return status;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attach.h: BPF objects, generically: open from the embedded bytes, configure, share maps between
+ * objects, choose variants, load. Owns the loaded objects; knows no layer by name.
+ */
+#ifndef BRICKTOP_ATTACH_H
+#define BRICKTOP_ATTACH_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../bpf/wire.h"
+
+struct bpf_object;
+struct attach;
+
+struct attach_config {
+	struct wire_cfg cfg; /* copied into .rodata.cfg of every object */
+	bool verbose;        /* let libbpf talk on stderr */
+};
+
+int attach_new(const struct attach_config *config, struct attach **ret_a);
+void attach_free(struct attach *a);
+
+/*
+ * Load an object (by skeleton name). Maps of the same name as in an object loaded before are shared
+ * with it. Programs named STEP__VARIANT are alternatives: only those whose variant is in variants
+ * (a NULL-terminated list) are loaded. 0, or -errno and the reason in err.
+ */
+int attach_load(struct attach *a, const char *object, const char *const *variants, char *err,
+		size_t err_size);
+
+/*
+ * Attach all loaded programs of an object whose section says where (tp_btf/...), iterators aside.
+ * Where a step's program cannot be attached, none of the object's stay. 0, or -errno and the
+ * reason.
+ */
+int attach_auto(struct attach *a, const char *object, char *err, size_t err_size);
+
+/* Detach what attach_auto() attached; maps and programs stay. */
+void attach_detach(struct attach *a);
+
+/* Descriptor of a map or a program of the loaded objects; -ENOENT. */
+int attach_map_fd(const struct attach *a, const char *map);
+int attach_prog_fd(const struct attach *a, const char *prog);
+
+/* Every loaded program's descriptor in turn; -1 after the last. */
+int attach_prog_nth(const struct attach *a, size_t nth, const char **ret_name);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * layers.h: the table of layers.def as data. A layer's wire number is its place in the table.
+ */
+#ifndef BRICKTOP_LAYERS_H
+#define BRICKTOP_LAYERS_H
+
+#include <stdbool.h>
+
+#define LAYER(id, object, title, kind, parent, on, cost, subs) LAYER_##id,
+enum layer_id {
+	LAYER_NONE,
+#include "layers.def"
+	LAYER_COUNT,
+};
+#undef LAYER
+
+struct layer {
+	const char *object, *title, *kind, *parent;
+	bool on;
+	int cost;
+	const char *const *subs; /* sub number -> name; NULL: no sub-operations */
+	unsigned int n_subs;
+};
+
+/* Row of a wire layer number, or NULL. */
+const struct layer *layer_get(unsigned int number);
+
+/* For wire_cfg.syscalls: what is watched, by this architecture's syscall number. */
+void layers_fill_syscalls(unsigned short *numbers, unsigned int n);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c: bricktop's entry: the command line in, a command run, its exit status out.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "opts.h"
+
+/*
+ * A descriptor 0 .. 2 that is closed would become the next file that is opened, and be written to:
+ * take its place with something that cannot be.
+ */
+static void fill_closed(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+int main(int argc, char *argv[])
+{
+	struct opts opts;
+	char *text = NULL;
+	int status = OPTS_EXIT_RUNTIME, ret;
+
+	fill_closed();
+	setlocale(LC_ALL, "");
+	signal(SIGPIPE, SIG_IGN);
+	ret = opts_parse(argc, argv, &opts, &text, &status);
+	if (ret < 0) {
+		fprintf(stderr, "bricktop: %s\n", strerror(-ret));
+		return OPTS_EXIT_RUNTIME;
+	}
+	if (ret == 0)
+		return app_run(&opts);
+	if (status != OPTS_EXIT_OK)
+		fprintf(stderr, "bricktop: %s\n", text);
+	else if (fputs(text, stdout) == EOF || fflush(stdout))
+		status = OPTS_EXIT_RUNTIME;
+	free(text);
+	return status;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_bpf.c: see source_bpf.h. Programs and maps are found by the names that bpf/ gives them.
+ */
+#include "source_bpf.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attach.h"
+#include "layers.h"
+#include "source_priv.h"
+
+#define SLOTS_PER_TARGET 512
+#define SLOTS_AT_LEAST   1024
+
+static const char *const multi_only[] = { "multi", NULL };
+static const char *const perf_only[] = { "perf", NULL };
+
+/* ---- opening ----------------------------------------------------------- */
+
+static void *map_memory(struct source *src, const char *name, size_t bytes)
+{
+	int fd = attach_map_fd(src->attach, name);
+	void *p;
+
+	if (fd < 0)
+		return NULL;
+	p = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int map_all(struct source *src)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+#define ROUND(n) (((n) + page - 1) / page * page)
+	src->pool_bytes = ROUND(sizeof(struct wire_slot) * src->cfg.slots * src->cfg.shards);
+	src->losses_bytes = ROUND(sizeof(__u64) * (WIRE_MAX_TARGETS + 1) * WIRE_LOSSES);
+	src->checks_bytes = ROUND(sizeof(__u64) * WIRE_MAX_TARGETS * WIRE_CHECKS);
+#undef ROUND
+	src->pool = map_memory(src, "pool", src->pool_bytes);
+	src->losses = map_memory(src, "losses", src->losses_bytes);
+	src->checks = map_memory(src, "checks", src->checks_bytes);
+	return src->pool && src->losses && src->checks ? 0 : -ENOMEM;
+}
+
+static int load_walk(struct source *src, char *err, size_t err_size)
+{
+	int ret = attach_load(src->attach, "gluster", multi_only, err, err_size);
+
+	src->kind = UPROBE_MULTI;
+	if (!ret)
+		return 0;
+	/* no uprobe-multi before 6.6: the other variant */
+	src->kind = UPROBE_PERF;
+	return attach_load(src->attach, "gluster", perf_only, err, err_size);
+}
+
+static int open_ring(struct source *src, uint64_t count)
+{
+	__s64 left = (__s64)count;
+	__u32 zero = 0;
+
+	if (bpf_map_update_elem(attach_map_fd(src->attach, "dump_left"), &zero, &left, BPF_ANY))
+		return -errno;
+	src->ring =
+		ring_buffer__new(attach_map_fd(src->attach, "events"), source_on_record, src, NULL);
+	return src->ring ? 0 : -errno;
+}
+
+static void choose_sizes(struct source *src, const struct source_config *config)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	unsigned int slots = config->n_targets * SLOTS_PER_TARGET;
+
+	if (slots < SLOTS_AT_LEAST)
+		slots = SLOTS_AT_LEAST;
+	src->cfg.slots = config->slots ?: slots;
+	src->cfg.shards = cpus < 1 ? 1 : cpus > WIRE_MAX_SHARDS ? WIRE_MAX_SHARDS : (__u32)cpus;
+	src->cfg.own_tgid = (__u32)getpid();
+	src->cfg.dump = config->dump;
+	src->layers_off = config->layers_off;
+	layers_fill_syscalls(src->cfg.syscalls, WIRE_SYS_NUMBERS);
+}
+
+int source_open(const struct source_config *config, struct source **ret_src, char *err,
+		size_t err_size)
+{
+	struct attach_config ac = { .verbose = getenv("BRICKTOP_DEBUG") != NULL };
+	struct source *src = calloc(1, sizeof(*src));
+	int ret;
+
+	if (!src)
+		return -ENOMEM;
+	src->stats_fd = -1;
+	choose_sizes(src, config);
+	ac.cfg = src->cfg;
+	ret = attach_new(&ac, &src->attach);
+	if (ret)
+		goto out_free;
+	src->stats_fd = meter_enable_stats();
+	ret = load_walk(src, err, err_size);
+	if (ret)
+		goto out_free;
+	ret = map_all(src);
+	if (!ret && config->dump)
+		ret = open_ring(src, config->dump_count);
+	if (ret) {
+		snprintf(err, err_size, "cannot map bricktop's BPF maps: %s", strerror(-ret));
+		goto out_free;
+	}
+	*ret_src = src;
+	return 0;
+
+out_free:
+	source_close(src);
+	return ret;
+}
+
+static void unmap(const void *p, size_t bytes)
+{
+	if (p)
+		munmap((void *)p, bytes);
+}
+
+void source_close(struct source *src)
+{
+	if (!src)
+		return;
+	source_detach(src);
+	if (src->ring)
+		ring_buffer__free(src->ring);
+	unmap(src->pool, src->pool_bytes);
+	unmap(src->losses, src->losses_bytes);
+	unmap(src->checks, src->checks_bytes);
+	attach_free(src->attach);
+	if (src->stats_fd >= 0)
+		close(src->stats_fd);
+	free(src->known);
+	free(src);
+}
+
+/* ---- what the programs are told ---------------------------------------- */
+
+/* Row of a layout in the map; equal layouts share one. */
+static int layout_row(struct source *src, const struct wire_layout *layout)
+{
+	int fd = attach_map_fd(src->attach, "layouts");
+	__u32 i;
+
+	for (i = 0; i < src->n_layouts; i++) {
+		if (!memcmp(&src->layouts[i], layout, sizeof(*layout)))
+			return (int)i;
+	}
+	if (i == MAX_SOURCE_LAYOUTS)
+		return -ENOSPC;
+	if (bpf_map_update_elem(fd, &i, layout, BPF_ANY))
+		return -errno;
+	src->layouts[src->n_layouts++] = *layout;
+	return (int)i;
+}
+
+int source_set_proc(struct source *src, pid_t tgid, const struct wire_proc *proc,
+		    const struct wire_layout *layout)
+{
+	struct wire_proc value = *proc;
+	__u32 key = (__u32)tgid;
+	int row = layout ? layout_row(src, layout) : 0;
+
+	if (row < 0)
+		return row;
+	value.layout = (__u16)row;
+	return bpf_map_update_elem(attach_map_fd(src->attach, "procs"), &key, &value, BPF_ANY) ?
+		       -errno :
+		       0;
+}
+
+int source_get_proc(struct source *src, pid_t tgid, struct wire_proc *ret_proc)
+{
+	__u32 key = (__u32)tgid;
+
+	return bpf_map_lookup_elem(attach_map_fd(src->attach, "procs"), &key, ret_proc) ? -ENOENT :
+											  0;
+}
+
+int source_set_node(struct source *src, pid_t tgid, uint64_t xlator, const struct wire_node *node)
+{
+	struct wire_node_key key = { .xlator = xlator, .tgid = (__u32)tgid };
+
+	return bpf_map_update_elem(attach_map_fd(src->attach, "nodes"), &key, node, BPF_ANY) ?
+		       -errno :
+		       0;
+}
+
+void source_forget_proc(struct source *src, pid_t tgid)
+{
+	int nodes = attach_map_fd(src->attach, "nodes");
+	struct wire_node_key key, next, *at = NULL;
+	__u32 id = (__u32)tgid;
+
+	bpf_map_delete_elem(attach_map_fd(src->attach, "procs"), &id);
+	while (!bpf_map_get_next_key(nodes, at, &next)) {
+		if (at && at->tgid == id)
+			bpf_map_delete_elem(nodes, at);
+		key = next;
+		at = &key;
+	}
+	if (at && at->tgid == id)
+		bpf_map_delete_elem(nodes, at);
+}
+
+/* ---- probes ------------------------------------------------------------ */
+
+enum uprobe_kind source_kind(const struct source *src)
+{
+	return src->kind;
+}
+
+int source_use_perf(struct source *src, char *err, size_t err_size)
+{
+	int ret;
+
+	if (src->kind == UPROBE_PERF)
+		return 0;
+	ret = attach_load(src->attach, "gluster", perf_only, err, err_size);
+	if (!ret)
+		src->kind = UPROBE_PERF;
+	return ret;
+}
+
+static int probe(struct source *src, const char *step, pid_t tgid, const struct uprobe_site *sites,
+		 size_t n, struct uprobe_links *links, char *err, size_t err_size)
+{
+	char name[64];
+	int ret, fd;
+
+	snprintf(name, sizeof(name), "%s__%s", step, src->kind == UPROBE_MULTI ? "multi" : "perf");
+	fd = attach_prog_fd(src->attach, name);
+	if (fd < 0)
+		return fd;
+	ret = uprobe_attach(src->kind, fd, tgid, false, sites, n, links, err, err_size);
+	if (!ret || ret == -ESRCH || src->kind == UPROBE_PERF)
+		return ret;
+	ret = source_use_perf(src, err, err_size);
+	return ret ?: probe(src, step, tgid, sites, n, links, err, err_size);
+}
+
+int source_probe_callbacks(struct source *src, pid_t tgid, const struct uprobe_site *sites,
+			   size_t n, struct source_probes *probes, char *err, size_t err_size)
+{
+	int ret = probe(src, "on_callback", tgid, sites, n, &probes->callbacks, err, err_size);
+
+	probes->kind = src->kind;
+	return ret;
+}
+
+int source_arm_discovery(struct source *src, pid_t tgid, const struct uprobe_site *site,
+			 struct source_probes *probes, char *err, size_t err_size)
+{
+	if (probes->discovery.n)
+		return 0;
+	return probe(src, "on_frame_end", tgid, site, 1, &probes->discovery, err, err_size);
+}
+
+void source_disarm_discovery(struct source_probes *probes)
+{
+	uprobe_links_close(&probes->discovery);
+}
+
+void source_probes_close(struct source_probes *probes)
+{
+	uprobe_links_close(&probes->discovery);
+	uprobe_links_close(&probes->callbacks);
+}
+
+int source_each_callback(struct source *src,
+			 int (*fn)(void *arg, const struct wire_callback_key *key,
+				   const struct wire_callback *cb),
+			 void *arg)
+{
+	struct wire_callback_key key, *at = NULL, next;
+	int fd = attach_map_fd(src->attach, "callbacks"), ret;
+	struct wire_callback cb;
+
+	while (!bpf_map_get_next_key(fd, at, &next)) {
+		key = next;
+		at = &key;
+		if (bpf_map_lookup_elem(fd, &key, &cb))
+			continue;
+		ret = fn(arg, &key, &cb);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* ---- the ring ---------------------------------------------------------- */
+
+int source_ring_fd(const struct source *src)
+{
+	return src->ring ? ring_buffer__epoll_fd(src->ring) : -1;
+}
+
+int source_on_record(void *arg, void *record, size_t len_bytes)
+{
+	struct source *src = arg;
+
+	return src->on_record ? src->on_record(src->on_record_arg, record, len_bytes) : 0;
+}
+
+int source_poll_ring(struct source *src, int (*fn)(void *arg, const void *record, size_t len_bytes),
+		     void *arg)
+{
+	if (!src->ring)
+		return 0;
+	src->on_record = fn;
+	src->on_record_arg = arg;
+	return ring_buffer__consume(src->ring);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_bpf.h: the live source of measurements: which processes and xlators the BPF programs know,
+ * which probes are in, and what their maps have counted. Owns the loaded objects and all links;
+ * knows layers only through layers.def, and GlusterFS only as numbers (addresses, offsets).
+ */
+#ifndef BRICKTOP_SOURCE_BPF_H
+#define BRICKTOP_SOURCE_BPF_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../bpf/wire.h"
+#include "meter.h"
+#include "model.h"
+#include "uprobe.h"
+
+struct source;
+
+struct source_config {
+	unsigned int slots; /* histogram slots a shard; 0: default for n_targets */
+	unsigned int n_targets;
+	bool dump; /* dump records are wanted */
+	uint64_t dump_count;
+	bool layers_off; /* the walk only: no row of layers.def */
+};
+
+/* Load the programs. 0, or -errno and one clear line. */
+int source_open(const struct source_config *config, struct source **ret_src, char *err,
+		size_t err_size);
+void source_close(struct source *src);
+
+/* Tell the programs of a process, and of its xlators; each replaces what was told before. */
+int source_set_proc(struct source *src, pid_t tgid, const struct wire_proc *proc,
+		    const struct wire_layout *layout);
+int source_set_node(struct source *src, pid_t tgid, uint64_t xlator, const struct wire_node *node);
+void source_forget_proc(struct source *src, pid_t tgid);
+
+/* A process's probes: top and background callbacks, discovery. Zeroed is empty. */
+struct source_probes {
+	struct uprobe_links callbacks, discovery;
+	enum uprobe_kind kind;
+	uint64_t emulated_sites, stepped_sites;
+};
+
+/*
+ * Probe callbacks (cookie: enum wire_site), or arm discovery at one site. Uprobe-multi where it
+ * works, else perf uprobes. 0 or -errno and one clear line.
+ */
+int source_probe_callbacks(struct source *src, pid_t tgid, const struct uprobe_site *sites,
+			   size_t n, struct source_probes *probes, char *err, size_t err_size);
+int source_arm_discovery(struct source *src, pid_t tgid, const struct uprobe_site *site,
+			 struct source_probes *probes, char *err, size_t err_size);
+void source_disarm_discovery(struct source_probes *probes);
+void source_probes_close(struct source_probes *probes);
+
+/*
+ * From now on use perf uprobes: where a multi link turned out to see one thread only. The caller
+ * closes and attaches anew. 0 or -errno.
+ */
+int source_use_perf(struct source *src, char *err, size_t err_size);
+enum uprobe_kind source_kind(const struct source *src);
+
+/* What the process's probes have shown: 0 or -ENOENT. */
+int source_get_proc(struct source *src, pid_t tgid, struct wire_proc *ret_proc);
+
+/* Callbacks that discovery has seen: calls fn for each; stops where fn returns non-zero. */
+int source_each_callback(struct source *src,
+			 int (*fn)(void *arg, const struct wire_callback_key *key,
+				   const struct wire_callback *cb),
+			 void *arg);
+
+/* Attach the layers of layers.def that are on. What cannot be attached goes to the model as "off".
+ */
+int source_attach_layers(struct source *src, struct model *m);
+
+/*
+ * The window ends: finished spans that no request has claimed are entered as their process's own.
+ * Only once, right before the last source_feed(): requests still in flight lose their spans by it.
+ */
+void source_flush_spans(struct source *src);
+
+/* Detach all layers. */
+void source_detach(struct source *src);
+
+/* Feed slots, losses and checks of targets 0 .. n_targets - 1. 0 or -errno. */
+int source_feed(struct source *src, struct model *m, unsigned int n_targets);
+void source_read_losses(struct source *src, unsigned int target, __u64 ret_losses[WIRE_LOSSES]);
+void source_read_checks(struct source *src, unsigned int target, __u64 ret_checks[WIRE_CHECKS]);
+
+/* Cost since the last call (or source_open()): BPF run time and hits by class into *interval. */
+void source_meter(struct source *src, struct meter_interval *interval);
+uint64_t source_recursion_misses(struct source *src);
+
+/* Ring of dump records: its epoll descriptor (-1 without dump), and its consumer. */
+int source_ring_fd(const struct source *src);
+int source_poll_ring(struct source *src, int (*fn)(void *arg, const void *record, size_t len_bytes),
+		     void *arg);
+
+#endif
