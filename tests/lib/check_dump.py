@@ -1,0 +1,456 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check_dump.py: the independent checker of `bricktop attach --dump-requests`.
+
+It reads JSON lines of schema bricktop-request/1 and adds up every request again,
+to the nanosecond, from nothing but the raw stamps: where copied stacks hang, where
+a frame begins and ends after clipping, which frame a span belongs to, and each
+frame's inclusive and self time. It shares no code with what wrote the dump and
+must never be made to agree with it: where the two differ, one of them is wrong.
+
+Only which frame is whose parent inside one stack is taken as given. A root that was
+open when it was walked ends with the last of its own children. What begins after its
+parent's end takes no time from it, and need not be counted, nor what is below. A
+frame that hangs below another stack is a child of its own stack's copied root; where
+that one hangs is found anew, and compared. Of two equal begins the deeper frame's is
+the later.
+
+Exit status: 0 all is right, 1 any mismatch, no request, or an expectation unmet.
+"""
+import argparse
+import json
+import sys
+from collections import Counter
+
+SCHEMA = "bricktop-request/1"
+TEXTS = {"target": str, "op": str, "root": str, "origin": str, "unsplit": str}
+FRAME_INTS = ("i", "stack", "parent", "begin", "end", "begin_raw", "end_raw", "self", "incl")
+FRAME_BOOLS = ("copy_root", "on_thread", "counted")
+SPAN_INTS = ("frame", "begin", "end", "self")
+
+
+class Broken(Exception):
+    """The record cannot be added up at all; args: kind, detail."""
+
+
+def union_ns(intervals, low, high):
+    """Length of the union of the intervals inside [low, high]."""
+    total, reach = 0, low
+    for begin, end in sorted(intervals):
+        begin, end = max(begin, reach), min(end, high)
+        if end > begin:
+            total += end - begin
+            reach = end
+    return total
+
+
+def clipped_sum_ns(intervals, low, high):
+    return sum(max(0, min(end, high) - max(begin, low)) for begin, end in intervals)
+
+
+class Node:
+    """One frame: what the dump says (given) and what we find."""
+
+    def __init__(self, given):
+        self.given = given
+        self.parent = None          # inside its stack
+        self.hung_on = None         # in another stack, where the dump says so
+        self.in_stack = []          # children inside its stack
+        self.above = None           # in the request's tree, copies hung where they belong
+        self.below = []
+        self.begin = given["begin_raw"]
+        self.end = given["end_raw"]
+        self.clipped = False
+        self.late = False           # begins after all of its parent's time
+        self.depth = 0
+        self.spans = []
+
+    def __str__(self):
+        given = self.given
+        return f"frame {given['i']} ({given['xlator']}, stack {given['stack']})"
+
+
+def is_int(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def check_format(request):
+    if not isinstance(request, dict) or request.get("schema") != SCHEMA:
+        raise Broken("format", f"schema is not {SCHEMA}")
+    for key, kind in TEXTS.items():
+        if not isinstance(request.get(key), kind):
+            raise Broken("format", f"'{key}' is missing or no text")
+    for key in ("thread", "watermark"):
+        if not is_int(request.get(key)) or request[key] < 0:
+            raise Broken("format", f"'{key}' is missing or no whole number")
+    if request["root"] not in ("brick", "client", "background"):
+        raise Broken("format", f"unknown root '{request['root']}'")
+    if request["origin"] not in ("user", "internal"):
+        raise Broken("format", f"unknown origin '{request['origin']}'")
+    for name, ints, bools in (("frames", FRAME_INTS, FRAME_BOOLS), ("spans", SPAN_INTS, ())):
+        if not isinstance(request.get(name), list):
+            raise Broken("format", f"'{name}' is missing or no list")
+        for row in request[name]:
+            check_row(name, row, ints, bools)
+    if not request["frames"]:
+        raise Broken("format", "no frame")
+
+
+def check_row(name, row, ints, bools):
+    if not isinstance(row, dict):
+        raise Broken("format", f"a row of '{name}' is no object")
+    for key in ints:
+        if not is_int(row.get(key)):
+            raise Broken("format", f"'{key}' in '{name}' is missing or no whole number")
+    for key in bools:
+        if not isinstance(row.get(key), bool):
+            raise Broken("format", f"'{key}' in '{name}' is missing or no boolean")
+    for part in row.get("parts", ()):
+        check_row("parts", part, ("parent", "self", "incl"), ())
+    for key in {"frames": ("xlator",), "spans": ("layer", "sub")}.get(name, ("layer",)):
+        if not isinstance(row.get(key), str) or not row[key]:
+            raise Broken("format", f"'{key}' in '{name}' is missing or no text")
+
+
+class Request:
+    """One record, added up again."""
+
+    def __init__(self, record):
+        self.record = record
+        self.watermark = record["watermark"]
+        self.mismatches = []
+        self.nodes = {}
+        for given in record["frames"]:
+            if given["i"] in self.nodes:
+                raise Broken("format", f"frame number {given['i']} occurs twice")
+            self.nodes[given["i"]] = Node(given)
+
+    def wrong(self, kind, what, got, wanted):
+        self.mismatches.append((kind, f"{what}: dump says {got}, stamps say {wanted}"))
+
+    def add_up(self):
+        self.link_stacks()
+        self.find_begins()
+        self.hang_copies()
+        order = self.top_down()
+        self.clip(order)
+        self.place_spans(order)
+        self.check_nodes(order)
+        self.check_top(order)
+
+    # -- the tree
+
+    def link_stacks(self):
+        for node in self.nodes.values():
+            up = node.given["parent"]
+            if up < 0:
+                continue
+            node.parent = self.nodes.get(up)
+            if node.parent is None:
+                raise Broken("parent", f"{node} has a parent {up} that is not there")
+            if node.parent.given["stack"] != node.given["stack"]:
+                node.hung_on = node.parent
+                node.parent = None if node.given["copy_root"] else self.copy_root_of(node)
+            if node.parent is not None:
+                node.parent.in_stack.append(node)
+        for node in self.nodes.values():
+            seen = set()
+            while node is not None:
+                if id(node) in seen:
+                    raise Broken("parent", f"{node} is its own ancestor")
+                seen.add(id(node))
+                node = node.parent
+        roots = [n for n in self.nodes.values() if n.parent is None]
+        tops = [n for n in roots if not n.given["copy_root"]]
+        if len(tops) != 1:
+            raise Broken("parent", f"{len(tops)} frames without a parent, wanted one")
+        for node in self.nodes.values():
+            if node.given["copy_root"] and node.parent is not None:
+                raise Broken("parent", f"{node} is a copy's root with a parent in its stack")
+        stacks = Counter(n.given["stack"] for n in roots)
+        if any(count > 1 for count in stacks.values()):
+            raise Broken("parent", "a stack has two roots")
+        self.top = tops[0]
+
+    def copy_root_of(self, node):
+        for other in self.nodes.values():
+            if other.given["copy_root"] and other.given["stack"] == node.given["stack"]:
+                return other
+        raise Broken("parent", f"{node} has its parent in another stack, and is no copy")
+
+    def find_begins(self):
+        """A begin that the process left at 0: its earliest child's, else its parent's."""
+        def from_below(node):
+            below = [begin for begin in map(from_below, node.in_stack) if begin]
+            if not node.begin and below:
+                node.begin = min(below)
+            return node.begin
+
+        def from_above(node):
+            if not node.begin and node.parent is not None:
+                node.begin = node.parent.begin
+            for child in node.in_stack:
+                from_above(child)
+
+        for node in self.nodes.values():
+            if node.parent is None:
+                from_below(node)
+                from_above(node)
+                if not node.begin:
+                    raise Broken("begin", f"nothing tells when {node} began")
+
+    def graft_of(self, copy):
+        """The frame that a copied stack continues."""
+        best = None
+        for node in self.nodes.values():
+            if (not node.given["copy_root"] and node.given["stack"] < copy.given["stack"] and
+                    node.given["xlator"] == copy.given["xlator"] and
+                    node.begin <= copy.begin and (best is None or node.begin > best.begin)):
+                best = node
+        if best is None:
+            raise Broken("graft", f"no earlier frame is what {copy} was copied from")
+        return best
+
+    def hang_copies(self):
+        for node in self.nodes.values():
+            graft = None
+            if node.given["copy_root"]:
+                graft = self.graft_of(node)
+            elif node.parent is not None:
+                node.above = node.parent
+                if node.parent.given["copy_root"]:
+                    graft = node.above = self.graft_of(node.parent)
+                node.above.below.append(node)
+            if node.hung_on is not None and node.hung_on is not graft:
+                self.wrong("graft", f"what {node} hangs on", node.hung_on, graft)
+
+    def top_down(self):
+        order = [self.top]
+        for node in order:
+            for child in node.below:
+                child.depth = node.depth + 1
+                order.append(child)
+        return order
+
+    def clip(self, order):
+        for node in order:
+            if node.above is None:
+                node.end = max([node.end] + [child.end for child in node.in_stack])
+            else:
+                self.clip_to(node, node.above)
+            if node.begin > node.end:
+                self.wrong("negative", f"{node}", "an end before its begin", "neither")
+                node.begin = node.end
+        for node in order:
+            node.begin = max(node.begin, min(self.watermark, node.end))
+
+    @staticmethod
+    def clip_to(node, up):
+        if not node.end or node.end > up.end:
+            node.end, node.clipped = up.end, True
+            node.late = node.begin >= up.end
+        if node.begin < up.begin:
+            node.begin, node.clipped = up.begin, True
+        node.late |= up.late
+        if node.late:
+            node.begin = node.end
+
+    def place_spans(self, order):
+        for span in self.record["spans"]:
+            if span["end"] < span["begin"]:
+                self.wrong("negative", "a span", "an end before its begin", "neither")
+            best = None
+            for node in order:
+                if (node.given["on_thread"] and node.begin <= span["begin"] and
+                        span["end"] <= node.end and
+                        (best is None or (node.begin, node.depth) > (best.begin, best.depth))):
+                    best = node
+            where = best.given["i"] if best else -1
+            name = f"span {span['layer']}/{span['sub']} at {span['begin']}"
+            if span["frame"] != where:
+                self.wrong("span-frame", f"frame of {name}", span["frame"], where)
+            if best:
+                best.spans.append((span["begin"], span["end"]))
+            self.check_span(span, name)
+
+    def check_span(self, span, name):
+        """A span's own time: what its parts, one inside the other, leave of it."""
+        total = span["end"] - span["begin"]
+        parts = span.get("parts") or [{"parent": -1, "incl": total, "self": span["self"]}]
+        if parts[0]["incl"] != total:
+            self.wrong("span-self", f"time of {name}", parts[0]["incl"], total)
+        if parts[0]["self"] != span["self"]:
+            self.wrong("span-self", f"self time of {name}", span["self"], parts[0]["self"])
+        for i, part in enumerate(parts):
+            own = part["incl"] - sum(p["incl"] for p in parts if p["parent"] == i)
+            if part["self"] != own:
+                self.wrong("span-self", f"self time of part {i} of {name}", part["self"], own)
+
+    # -- the figures
+
+    def parts(self, node):
+        return [(child.begin, child.end) for child in node.below] + node.spans
+
+    def is_counted(self, node):
+        return not self.watermark or node.end > self.watermark
+
+    def check_nodes(self, order):
+        for node in self.nodes.values():
+            if node.given["copy_root"] and node.given["counted"]:
+                self.wrong("counted", f"{node}, root of a copy", True, False)
+        for node in order:
+            given, counted = node.given, self.is_counted(node)
+            if given["counted"] != counted and not node.late:
+                self.wrong("counted", f"counted of {node}", given["counted"], counted)
+            if not given["counted"] or not counted:
+                continue
+            incl = node.end - node.begin
+            union = union_ns(self.parts(node), node.begin, node.end)
+            for kind, got, wanted in (("begin", given["begin"], node.begin),
+                                      ("end", given["end"], node.end),
+                                      ("incl", given["incl"], incl),
+                                      ("self", given["self"], incl - union)):
+                if got != wanted:
+                    self.wrong(kind, f"{kind} of {node}", got, wanted)
+            if given["incl"] != given["self"] + union:
+                self.wrong("sum", f"self + union of {node}", given["self"] + union, given["incl"])
+            if given["self"] < 0 or given["incl"] < 0:
+                self.wrong("negative", f"{node}", "a negative time", "none")
+
+    def check_top(self, order):
+        """All self times and spans, less what ran in parallel, make the root's time."""
+        if not self.is_counted(self.top):
+            return
+        total = 0
+        for node in order:
+            if not self.is_counted(node) or not node.given["counted"]:
+                continue
+            parts = self.parts(node)
+            total += node.given["self"]
+            total += clipped_sum_ns(node.spans, node.begin, node.end)
+            total -= (clipped_sum_ns(parts, node.begin, node.end) -
+                      union_ns(parts, node.begin, node.end))
+        if total != self.top.given["incl"]:
+            self.wrong("top", "all parts of the request", total, self.top.given["incl"])
+
+    def has_parallel(self):
+        return any(clipped_sum_ns(inner, node.begin, node.end) >
+                   union_ns(inner, node.begin, node.end)
+                   for node in self.nodes.values()
+                   for inner in [[(c.begin, c.end) for c in node.below]])
+
+
+class Summary:
+    def __init__(self):
+        self.counts = Counter()
+        self.kinds = Counter()
+        self.first = None
+        self.xlators = Counter()
+        self.ops = Counter()
+
+    def add_wrong(self, line_no, kind, detail, line):
+        self.kinds[kind] += 1
+        if self.first is None:
+            self.first = (line_no, kind, detail, line.strip())
+
+    def add_line(self, line_no, line):
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            self.counts["requests"] += 1
+            self.add_wrong(line_no, "format", f"no JSON: {error}", line)
+            return
+        try:
+            check_format(record)
+            if record["unsplit"]:
+                # its frames or spans are not all here: it cannot be added up
+                self.counts["unsplit"] += 1
+                self.counts[f"unsplit {record['unsplit']}"] += 1
+                return
+            self.counts["requests"] += 1
+            request = Request(record)
+            request.add_up()
+        except Broken as broken:
+            self.add_wrong(line_no, broken.args[0], broken.args[1], line)
+            return
+        for kind, detail in request.mismatches:
+            self.add_wrong(line_no, kind, detail, line)
+        self.add_request(request)
+
+    def add_request(self, request):
+        nodes = [n for n in request.nodes.values() if not n.given["copy_root"]]
+        self.ops[request.record["op"]] += 1
+        self.counts["nodes"] += len(nodes)
+        self.counts["copied stacks"] += len(request.nodes) - len(nodes)
+        self.counts["spans"] += len(request.record["spans"])
+        self.counts["spans placed"] += sum(len(n.spans) for n in nodes)
+        self.counts["parallel"] += request.has_parallel()
+        self.counts["clipped"] += any(n.clipped for n in nodes)
+        self.counts["under a watermark"] += request.watermark > 0
+        for name in {n.given["xlator"] for n in nodes if n.given["counted"]}:
+            self.xlators[name] += 1
+
+    def unmet(self, args):
+        counts = self.counts
+        if counts["requests"] < args.min_requests:
+            yield f"{counts['requests']} requests, wanted at least {args.min_requests}"
+        if args.max_unsplit is not None and counts["unsplit"] > args.max_unsplit:
+            yield f"{counts['unsplit']} unsplit requests, wanted at most {args.max_unsplit}"
+        for name in args.expect_xlator:
+            if not self.xlators[name]:
+                yield f"xlator '{name}' does not appear; there are {sorted(self.xlators)}"
+        for name in args.expect_op:
+            if not self.ops[name]:
+                yield f"op '{name}' does not appear; there are {sorted(self.ops)}"
+        for flag, count in (("parallel", "parallel"), ("clipped", "clipped"),
+                            ("spans", "spans placed"), ("copies", "copied stacks"),
+                            ("watermark", "under a watermark")):
+            if getattr(args, f"expect_{flag}") and not counts[count]:
+                yield f"no request with: {count}"
+
+    def show(self):
+        for name in ("requests", "unsplit", "nodes", "copied stacks", "spans", "spans placed",
+                     "parallel", "clipped", "under a watermark"):
+            print(f"{name}: {self.counts[name]}")
+        print("ops: " + ", ".join(f"{k} {v}" for k, v in sorted(self.ops.items())))
+        print("xlators: " + ", ".join(f"{k} {v}" for k, v in sorted(self.xlators.items())))
+        print("mismatches: " + (", ".join(f"{k} {v}" for k, v in sorted(self.kinds.items()))
+                                or "0"))
+        if self.first:
+            line_no, kind, detail, line = self.first
+            print(f"first mismatch: line {line_no}, {kind}: {detail}\n  {line[:8000]}")
+
+
+def parse_args():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("dump", help="file of JSON lines, - for standard input")
+    parser.add_argument("--min-requests", type=int, default=1, metavar="N")
+    parser.add_argument("--max-unsplit", type=int, metavar="N")
+    parser.add_argument("--expect-xlator", action="append", default=[], metavar="X")
+    parser.add_argument("--expect-op", action="append", default=[], metavar="OP")
+    for flag, text in (("parallel", "a node whose children overlap"),
+                       ("clipped", "a frame clipped to its parent"),
+                       ("spans", "a span that belongs to a frame"),
+                       ("copies", "a copied stack"),
+                       ("watermark", "a request above a watermark")):
+        parser.add_argument(f"--expect-{flag}", action="store_true", help=text)
+    return parser.parse_args()
+
+
+def main():
+    args = parse_args()
+    summary = Summary()
+    source = sys.stdin if args.dump == "-" else open(args.dump, encoding="utf-8")
+    with source:
+        for line_no, line in enumerate(source, 1):
+            if line.strip():
+                summary.add_line(line_no, line)
+    summary.show()
+    unmet = list(summary.unmet(args))
+    for text in unmet:
+        print(f"unmet: {text}")
+    return 1 if unmet or summary.kinds or not summary.counts["requests"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
