@@ -29,6 +29,14 @@ static void fill_closed(void)
 		close(fd);
 }
 
+static int inform(const char *text)
+{
+	if (fputs(text, stdout) != EOF && !fflush(stdout))
+		return OPTS_EXIT_OK;
+	fprintf(stderr, "bricktop: cannot write to standard output: %s\n", strerror(errno));
+	return OPTS_EXIT_RUNTIME;
+}
+
 int main(int argc, char *argv[])
 {
 	struct opts opts;
@@ -47,8 +55,8 @@ int main(int argc, char *argv[])
 		return app_run(&opts);
 	if (status != OPTS_EXIT_OK)
 		fprintf(stderr, "bricktop: %s\n", text);
-	else if (fputs(text, stdout) == EOF || fflush(stdout))
-		status = OPTS_EXIT_RUNTIME;
+	else
+		status = inform(text);
 	free(text);
 	return status;
 }

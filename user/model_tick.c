@@ -84,6 +84,8 @@ static int fill_snapshot(const struct model *m, const struct model_view *view,
 		if (!m->targets[i])
 			continue;
 		fill_target(m->targets[i], st);
+		if (view->lifetime)
+			st->cost = (struct snap_cost){ 0 }; /* bricktop was not there */
 		err = model_ops_build(m, i, view, snap->window_secs, st);
 		if (err)
 			return err;
@@ -103,7 +105,7 @@ int model_tick(const struct model *m, uint64_t mono_ns, const struct model_view 
 	snap->mono_ns = mono_ns;
 	snap->wall_ns = m->start_wall_ns;
 	snap->memory_only = view->memory_only;
-	if (m->window_open && mono_ns > m->start_mono_ns)
+	if (m->window_open && !view->lifetime && mono_ns > m->start_mono_ns)
 		snap->window_secs = (double)(mono_ns - m->start_mono_ns) / 1e9;
 	err = fill_snapshot(m, view, snap);
 	if (err) {

@@ -91,8 +91,7 @@ static void deadline_after(uint64_t timeout_ns, struct timespec *ret_at)
 	ret_at->tv_nsec = (long)(ns % NS_PER_SEC);
 }
 
-/* ---- the writing thread ------------------------------------------------------------------------
- */
+/* ---- the writing thread ------------------------------------------------ */
 
 /* All of it, or -errno; -ETIMEDOUT once sink_close() has run out of patience. */
 static int write_all(const struct sink *s, int fd, const char *data, size_t len)
@@ -229,8 +228,7 @@ static void *writer_main(void *arg)
 	return NULL;
 }
 
-/* ---- start -------------------------------------------------------------------------------------
- */
+/* ---- start ------------------------------------------------------------- */
 
 static int start_thread(struct sink *s)
 {
@@ -278,8 +276,7 @@ int sink_open(const struct sink_config *config, struct sink **ret_sink)
 	return 0;
 }
 
-/* ---- the collecting thread's side --------------------------------------------------------------
- */
+/* ---- the collecting thread's side -------------------------------------- */
 
 /* Unlink the oldest snapshot that waits, to make room. Called with the lock. */
 static struct item *evict_snapshot(struct sink *s)
@@ -398,8 +395,7 @@ int sink_drain(struct sink *s, uint64_t timeout_ns)
 	return err;
 }
 
-/* ---- end ---------------------------------------------------------------------------------------
- */
+/* ---- end --------------------------------------------------------------- */
 
 /* 0, or -ETIMEDOUT where the thread still hangs in a write. */
 static int join_writer(struct sink *s, uint64_t timeout_ns)

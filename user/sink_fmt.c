@@ -6,6 +6,7 @@
  */
 #include "sink_fmt.h"
 
+#include <errno.h>
 #include <langinfo.h>
 #include <math.h>
 #include <stdarg.h>
@@ -33,6 +34,14 @@ void sink_fmt_detect(int fd, struct sink_style *ret_style)
 		ret_style->columns = ws.ws_col;
 	ret_style->colour = terminal && !(no_color && *no_color);
 	ret_style->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+int sink_fmt_status(FILE *out)
+{
+	errno = 0;
+	if (fflush(out) != 0 || ferror(out))
+		return errno ? -errno : -EIO;
+	return 0;
 }
 
 unsigned int sink_fmt_columns(const struct sink_style *st)

@@ -28,6 +28,9 @@ enum sink_colour { SINK_PLAIN, SINK_BOLD, SINK_WARM, SINK_HOT };
  * setlocale()).
  */
 void sink_fmt_detect(int fd, struct sink_style *ret_style);
+/* Flush; 0 or -errno of the stream. */
+int sink_fmt_status(FILE *out);
+
 unsigned int sink_fmt_columns(const struct sink_style *st);
 
 /* Columns that s takes once it is printed: wide characters two, combining ones none. */

@@ -234,6 +234,46 @@ int sink_table_walk(FILE *out, const struct snap_op *op, const struct sink_style
 	return 0;
 }
 
+static void put_local_row(FILE *out, const struct snap_op *op, unsigned int name_columns,
+			  const struct sink_style *st)
+{
+	const struct snap_dist *d = &op->incl;
+	const double ns[] = { d->mean, d->p50, d->p99, d->max };
+	char buf[32];
+
+	fprintf(out, "%*s", INDENT, "");
+	sink_fmt_left(out, st, op->op, name_columns - INDENT);
+	sink_fmt_right(out, st, sink_fmt_u64(buf, sizeof(buf), op->count), 11);
+	sink_fmt_right(out, st, sink_fmt_count(buf, sizeof(buf), op->rate_hz.valid, op->rate_hz.v),
+		       9);
+	sink_fmt_right(out, st, sink_fmt_u64(buf, sizeof(buf), op->errors), 10);
+	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++)
+		sink_fmt_right(out, st,
+			       sink_fmt_ns(buf, sizeof(buf),
+					   d->valid && (i == 0 || d->has_quantiles), ns[i]),
+			       8);
+	fputc('\n', out);
+}
+
+void sink_table_local(FILE *out, const struct snap_op *ops, size_t n,
+		      bool (*is_row)(const struct snap_op *op), const struct sink_style *st)
+{
+	unsigned int name_columns = sink_fmt_columns(st) < 100 ? 17 : 24;
+	bool titled = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!is_row(&ops[i]))
+			continue;
+		if (!titled) {
+			sink_fmt_left(out, st, "  operation", name_columns);
+			fprintf(out, "%11s%9s%10s%8s%8s%8s%8s\n", "calls", "calls/s", "errors",
+				"mean", "p50", "p99", "max");
+		}
+		titled = true;
+		put_local_row(out, &ops[i], name_columns, st);
+	}
+}
+
 static void put_memory_row(const struct table *t, size_t i)
 {
 	const struct snap_op *op = t->op;

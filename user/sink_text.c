@@ -6,7 +6,6 @@
  */
 #include "sink_text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,16 +15,7 @@
 
 #define LABEL_COLUMNS 9 /* of the lines below the tables: "lost     ..." */
 
-static int stream_status(FILE *out)
-{
-	errno = 0;
-	if (fflush(out) != 0 || ferror(out))
-		return errno ? -errno : -EIO;
-	return 0;
-}
-
-/* ---- one target: head -------------------------------------------------------------------------
- */
+/* ---- one target: head -------------------------------------------------- */
 
 static void put_header(FILE *out, const struct snapshot *snap, const struct snap_target *t,
 		       const struct sink_style *st)
@@ -63,8 +53,7 @@ static void put_header(FILE *out, const struct snapshot *snap, const struct snap
 			t->restarts == 1 ? "" : "s");
 }
 
-/* ---- one target: what costs most --------------------------------------------------------------
- */
+/* ---- one target: what costs most --------------------------------------- */
 
 enum section { SECTION_USER, SECTION_INTERNAL, SECTION_BACKGROUND, SECTION_LOCAL, SECTIONS };
 
@@ -83,19 +72,26 @@ static double op_total_ns(const struct snap_op *op)
 }
 
 /* Where users' time goes, operation by operation; one operation needs no such line. */
-static void put_op_shares(FILE *out, const struct snap_target *t, const struct sink_style *st)
+/* Time of all users' requests of a target together, in ns. */
+static double users_total_ns(const struct snap_target *t)
 {
 	double total = 0;
+
+	for (size_t i = 0; i < t->n_ops; i++)
+		if (op_section(&t->ops[i]) == SECTION_USER)
+			total += op_total_ns(&t->ops[i]);
+	return total;
+}
+
+static void put_op_shares(FILE *out, const struct snap_target *t, const struct sink_style *st)
+{
+	double total = users_total_ns(t);
 	size_t users = 0;
 	struct sink_flow flow;
 	char pct[32];
 
-	for (size_t i = 0; i < t->n_ops; i++) {
-		if (op_section(&t->ops[i]) != SECTION_USER || !t->ops[i].incl.valid)
-			continue;
-		total += op_total_ns(&t->ops[i]);
-		users++;
-	}
+	for (size_t i = 0; i < t->n_ops; i++)
+		users += op_section(&t->ops[i]) == SECTION_USER && t->ops[i].incl.valid;
 	if (users < 2 || !(total > 0))
 		return;
 	sink_fmt_flow_begin(&flow, out, st, "time of all requests:", 2);
@@ -110,8 +106,7 @@ static void put_op_shares(FILE *out, const struct snap_target *t, const struct s
 	sink_fmt_flow_end(&flow);
 }
 
-/* ---- one operation ----------------------------------------------------------------------------
- */
+/* ---- one operation ----------------------------------------------------- */
 
 static void put_op_head(FILE *out, const struct snap_op *op, const struct sink_style *st)
 {
@@ -177,7 +172,8 @@ static const char *means_only_reason(const struct snap_op *op)
 	return "no request of this kind was walked; these are the process's own statistics";
 }
 
-static int put_op(FILE *out, const struct snap_op *op, bool memory_only,
+/* minor: not worth a table of its layers. */
+static int put_op(FILE *out, const struct snap_op *op, bool memory_only, bool minor,
 		  const struct sink_style *st)
 {
 	put_op_head(out, op, st);
@@ -190,12 +186,31 @@ static int put_op(FILE *out, const struct snap_op *op, bool memory_only,
 		sink_fmt_flow_end(&flow);
 	}
 	sink_table_top(out, op, st);
+	if (minor)
+		return 0;
 	if (op->source == SNAP_FROM_MEMORY)
 		return sink_table_memory(out, op, st);
 	return sink_table_walk(out, op, st);
 }
 
-static int put_ops(FILE *out, const struct snap_target *t, bool memory_only,
+static bool is_local(const struct snap_op *op)
+{
+	return op_section(op) == SECTION_LOCAL;
+}
+
+/*
+ * In the first table, which only has to say where to look, operations under 1 % of the time come
+ * without their layers.
+ */
+static bool is_minor(const struct snapshot *snap, const struct snap_target *t,
+		     const struct snap_op *op)
+{
+	if (!snap->memory_only || snap->window_secs > 0)
+		return false;
+	return op_total_ns(op) < users_total_ns(t) / 100;
+}
+
+static int put_ops(FILE *out, const struct snapshot *snap, const struct snap_target *t,
 		   const struct sink_style *st)
 {
 	static const char *const titles[SECTIONS] = {
@@ -220,7 +235,12 @@ static int put_ops(FILE *out, const struct snap_target *t, bool memory_only,
 				fputs("\n\n", out);
 			}
 			titled = true;
-			err = put_op(out, &t->ops[i], memory_only, st);
+			if (section == SECTION_LOCAL) {
+				sink_table_local(out, t->ops, t->n_ops, is_local, st);
+				break;
+			}
+			err = put_op(out, &t->ops[i], snap->memory_only,
+				     is_minor(snap, t, &t->ops[i]), st);
 			if (err)
 				return err;
 		}
@@ -228,8 +248,7 @@ static int put_ops(FILE *out, const struct snap_target *t, bool memory_only,
 	return 0;
 }
 
-/* ---- one target: foot -------------------------------------------------------------------------
- */
+/* ---- one target: foot -------------------------------------------------- */
 
 static void put_oldest(FILE *out, const struct snap_oldest *o, const struct sink_style *st)
 {
@@ -366,7 +385,7 @@ static int put_target(FILE *out, const struct snapshot *snap, const struct snap_
 		fputs(snap->memory_only ? "\n  no operation was counted\n" :
 					  "\n  no operation finished in this window\n",
 		      out);
-	err = put_ops(out, t, snap->memory_only, st);
+	err = put_ops(out, snap, t, st);
 	if (err)
 		return err;
 	if (t->oldest.valid || has_cost(&t->cost) ||
@@ -397,7 +416,7 @@ static int put_targets(FILE *out, const struct snapshot *snap, const struct sink
 	if (snap->n_off > 0)
 		fputc('\n', out);
 	put_off(out, snap, st);
-	return stream_status(out);
+	return sink_fmt_status(out);
 }
 
 int sink_text_memory(FILE *out, const struct snapshot *snap, const struct sink_style *st)
@@ -417,6 +436,8 @@ int sink_text_memory(FILE *out, const struct snapshot *snap, const struct sink_s
 			   "below it;");
 	sink_fmt_flow_item(&flow, 1, "too small where those run in parallel");
 	sink_fmt_flow_end(&flow);
+	if (!(snap->window_secs > 0))
+		fputs("operations under 1 % of the time stand without their layers\n", out);
 	fputc('\n', out);
 	return put_targets(out, snap, st);
 }
@@ -426,153 +447,4 @@ int sink_text_report(FILE *out, const struct snapshot *snap, const struct sink_s
 	if (snap->memory_only)
 		return sink_text_memory(out, snap, st);
 	return put_targets(out, snap, st);
-}
-
-/* ---- the list of targets ----------------------------------------------------------------------
- */
-
-static const char *list_name(const struct target *t, char *buf, size_t size)
-{
-	bool volume = t->volume[0] && strcmp(t->volume, "-") != 0;
-
-	if (t->kind == TARGET_BRICK)
-		snprintf(buf, size, "%s:%s", t->volume, t->path);
-	else if (t->kind == TARGET_CLIENT)
-		snprintf(buf, size, "%s%s%s", t->volume, t->path[0] ? " on " : "", t->path);
-	else if (t->kind == TARGET_DEVICE)
-		snprintf(buf, size, "%s", t->device);
-	else
-		snprintf(buf, size, "%s", t->path[0] ? t->path : volume ? t->volume : t->comm);
-	return buf;
-}
-
-static void put_list_row(FILE *out, const struct target *t, unsigned int name_columns,
-			 const struct sink_style *st)
-{
-	char name[sizeof(t->volume) + sizeof(t->path) + 8], buf[32];
-	struct sink_flow flow;
-
-	list_name(t, name, sizeof(name));
-	sink_fmt_left(out, st, target_kind_name(t->kind), 9);
-	if (sink_fmt_width(st, name) > name_columns) {
-		/* A name is what is typed after "attach": never cut, rather a line of its own. */
-		sink_fmt_text(out, st, name);
-		fprintf(out, "\n%*s", 9 + (int)name_columns, "");
-	} else {
-		sink_fmt_left(out, st, name, name_columns);
-	}
-	snprintf(buf, sizeof(buf), "%d", (int)t->pid);
-	sink_fmt_right(out, st, t->pid > 0 ? buf : "-", 9);
-	fputs("  ", out);
-	sink_fmt_left(out, st, t->version[0] ? t->version : "-", 9);
-	sink_fmt_text(out, st, t->device[0] ? t->device : "-");
-	if (t->fstype[0]) {
-		fputs(" ", out);
-		sink_fmt_text(out, st, t->fstype);
-	}
-	fputc('\n', out);
-	if (t->xlators[0]) {
-		char chain[sizeof(t->xlators)], *rest = NULL;
-
-		snprintf(chain, sizeof(chain), "%s", t->xlators);
-		sink_fmt_flow_begin(&flow, out, st, "", 9);
-		for (char *word = strtok_r(chain, " ", &rest); word;
-		     word = strtok_r(NULL, " ", &rest))
-			sink_fmt_flow_item(&flow, 1, "%s", word);
-		sink_fmt_flow_end(&flow);
-	}
-	if (t->problem[0]) {
-		sink_fmt_flow_begin(&flow, out, st, "", 9);
-		sink_fmt_flow_item(&flow, 0, "cannot be attached to: %s", t->problem);
-		sink_fmt_flow_end(&flow);
-	}
-}
-
-int sink_text_list(FILE *out, const struct target_list *list, const struct sink_style *st)
-{
-	unsigned int columns = sink_fmt_columns(st);
-	unsigned int name_columns = columns > 80 ? columns - 50 : 30;
-
-	if (list->n == 0) {
-		fputs("nothing to attach to: no GlusterFS process and no XFS mount was found\n",
-		      out);
-		return stream_status(out);
-	}
-	sink_fmt_colour(out, st, SINK_BOLD);
-	sink_fmt_left(out, st, "kind", 9);
-	sink_fmt_left(out, st, "target", name_columns);
-	fputs("      pid  version  device\n", out);
-	sink_fmt_colour(out, st, SINK_PLAIN);
-	for (size_t i = 0; i < list->n; i++)
-		put_list_row(out, &list->t[i], name_columns, st);
-	return stream_status(out);
-}
-
-/* ---- requests in flight -----------------------------------------------------------------------
- */
-
-static void put_request(FILE *out, const struct gluster_request *r, const struct sink_style *st)
-{
-	const char *fop = gluster_fop_name(r->fop);
-	char age[32], number[32];
-	struct sink_flow flow;
-
-	sink_fmt_right(out, st, sink_fmt_ns(age, sizeof(age), r->has_age, (double)r->age_ns), 8);
-	fputs("  ", out);
-	snprintf(number, sizeof(number), "fop %u", r->fop);
-	sink_fmt_left(out, st, fop ? fop : number, 11);
-	sink_fmt_flow_resume(&flow, out, st, 21, 10);
-	sink_fmt_flow_item(&flow, 1, "in %s", r->xlator[0] ? r->xlator : "-");
-	if (r->has_frame_age)
-		sink_fmt_flow_item(&flow, 1, "for %s",
-				   sink_fmt_ns(age, sizeof(age), true, (double)r->frame_age_ns));
-	if (r->wind[0])
-		sink_fmt_flow_item(&flow, 1, "(wound by %s)", r->wind);
-	if (r->background)
-		sink_fmt_flow_item(&flow, 3, "background");
-	else if (r->app_pid < 0)
-		sink_fmt_flow_item(&flow, 3, "internal");
-	else
-		sink_fmt_flow_item(&flow, 3, "application pid %" PRId64 " uid %u", r->app_pid,
-				   (unsigned int)r->uid);
-	if (r->file[0])
-		sink_fmt_flow_item(&flow, 3, "file %s", r->file);
-	if (r->gfid[0])
-		sink_fmt_flow_item(&flow, 3, "gfid %s", r->gfid);
-	if (r->client[0])
-		sink_fmt_flow_item(&flow, 3, "client %s", r->client);
-	if (r->volume[0] && strcmp(r->volume, "-") != 0)
-		sink_fmt_flow_item(&flow, 3, "volume %s", r->volume);
-	sink_fmt_flow_end(&flow);
-}
-
-int sink_text_stuck(FILE *out, const struct sink_stuck *stuck, size_t n_stuck,
-		    const struct sink_style *st)
-{
-	for (size_t i = 0; i < n_stuck; i++) {
-		const struct sink_stuck *s = &stuck[i];
-		char buf[32];
-
-		sink_fmt_colour(out, st, SINK_BOLD);
-		sink_fmt_text(out, st, s->target);
-		sink_fmt_colour(out, st, SINK_PLAIN);
-		fprintf(out, "  pid %d   ", s->pid);
-		if (s->problem) {
-			fputs("cannot be read: ", out);
-			sink_fmt_text(out, st, s->problem);
-			fputc('\n', out);
-			continue;
-		}
-		fprintf(out, "%s%s request%s in flight%s\n", sink_fmt_u64(buf, sizeof(buf), s->n),
-			s->truncated ? " or more" : "", s->n == 1 ? "" : "s",
-			s->n ? ", oldest first" : "");
-		for (size_t j = 0; j < s->n; j++)
-			put_request(out, &s->req[j], st);
-		if (s->truncated)
-			fputs("  not the whole list: it changed while it was read, or is longer\n",
-			      out);
-	}
-	if (n_stuck == 0)
-		fputs("no GlusterFS process was found\n", out);
-	return stream_status(out);
 }

@@ -110,7 +110,7 @@ struct snap_target {
 struct snapshot {
 	uint64_t mono_ns; /* end of the window */
 	int64_t wall_ns;  /* begin of the window, CLOCK_REALTIME */
-	double window_secs;
+	double window_secs;    /* 0: since the processes' own counters began */
 	bool memory_only; /* no probe was in */
 	char kernel[128];
 	struct snap_target *targets;

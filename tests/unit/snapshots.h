@@ -128,7 +128,7 @@ static void fill_write(struct snap_op *op)
 	SET(l->kind, "syscall");
 	l->bytes = 2819358720;
 	l->errors = 3;
-	l = fill_layer(op, 7, 6, "newfstat", 3.1 * US, 3.1 * US, 43020);
+	l = fill_layer(op, 7, 6, "fstat", 3.1 * US, 3.1 * US, 43020);
 	SET(l->kind, "syscall");
 }
 

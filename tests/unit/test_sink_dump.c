@@ -44,7 +44,7 @@ static const char *sub_name(const void *arg, unsigned int layer, unsigned int su
 {
 	(void)arg;
 	return layer == 1 && sub == WIRE_SYS_pwrite64 ? "pwrite64" :
-	       layer == 1 && sub == WIRE_SYS_newfstat ? "newfstat" :
+	       layer == 1 && sub == WIRE_SYS_fstat ? "fstat" :
 							NULL;
 }
 
@@ -116,7 +116,7 @@ static void make_record(struct record *r)
 		.begin = 5, .end = 9, .frame = 0xffff, .failed = 1, .n_parts = 1
 	};
 	r->spans[1].part[0] = (struct wire_span_part){ .layer = 1,
-						       .sub = WIRE_SYS_newfstat,
+						       .sub = WIRE_SYS_fstat,
 						       .parent_part = 0xff,
 						       .calls = 1,
 						       .self_ns = 4,
@@ -175,7 +175,7 @@ static void test_line(void)
 	       "names are escaped and sanitized");
 	span = json_array_get(json_object_get(doc, "spans"), 1);
 	is_int(int_at(span, "frame"), -1, "a span that no frame claims");
-	is_str(json_string_value(json_object_get(span, "sub")), "newfstat", "has its name");
+	is_str(json_string_value(json_object_get(span, "sub")), "fstat", "has its name");
 	json_decref(doc);
 	free(text);
 }

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * test_target.c: what words mean among given targets, how targets are described, and mount tables.
+ * Nothing here looks at the host but the last: a pid that no list has.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "target.h"
+#include "target_mounts.h"
+
+static struct target items[] = {
+	{ .kind = TARGET_BRICK,
+	  .pid = 11,
+	  .volume = "vol",
+	  .path = "/bricks/b1",
+	  .device = "/dev/sdb" },
+	{ .kind = TARGET_BRICK,
+	  .pid = 22,
+	  .volume = "two",
+	  .path = "/bricks/b2",
+	  .device = "/dev/sdb" },
+	{ .kind = TARGET_BRICK,
+	  .pid = 22,
+	  .volume = "two",
+	  .path = "/bricks/b3",
+	  .device = "/dev/sdc" },
+	{ .kind = TARGET_CLIENT, .pid = 33, .volume = "vol", .path = "/mnt/vol" },
+	{ .kind = TARGET_CLIENT, .pid = 34, .volume = "far", .path = "/mnt/far" },
+	{ .kind = TARGET_XFS, .volume = "-", .path = "/bricks", .device = "/dev/sdb" },
+	{ .kind = TARGET_DEVICE, .volume = "-", .path = "/dev/sdb", .device = "/dev/sdb" },
+	{ .kind = TARGET_PROCESS, .pid = 44, .volume = "-", .comm = "glustershd" },
+	{ .kind = TARGET_BRICK, .pid = 55, .volume = "-", .path = "/bricks/unknown" },
+	{ .kind = TARGET_BRICK, .pid = 66, .volume = "777", .path = "/bricks/number" },
+};
+static struct target_list list = { items, sizeof(items) / sizeof(items[0]) };
+
+static struct target got;
+
+static void check_found(const char *word, int index)
+{
+	char err[4096] = "", want[5000], have[5000];
+
+	if (!is_int(target_resolve(&list, word, &got, err, sizeof(err)), 0, "'%s' is found", word))
+		diag("%s", err);
+	is_str(target_describe(&got, have, sizeof(have)),
+	       target_describe(&items[index], want, sizeof(want)), "and is that one");
+}
+
+static void check_refused(const char *word, int want, const char *named)
+{
+	char err[4096] = "";
+
+	is_int(target_resolve(&list, word, &got, err, sizeof(err)), want, "'%.40s' is refused",
+	       word);
+	if (!ok(strstr(err, named) != NULL, "and told: %s", named))
+		diag("%s", err);
+}
+
+static void test_words(void)
+{
+	check_found("vol", 0); /* the brick, although a client of that volume is here too */
+	check_found("far", 4);
+	check_found("/bricks/b2", 1);
+	check_found("/bricks/b2///", 1);
+	check_found("two:/bricks/b3", 2);
+	check_found("/mnt/vol/", 3);
+	check_found("/bricks", 5);
+	check_found("/dev/sdb", 6);
+	check_found("sdb", 6);
+	check_found("11", 0);
+	check_found("44", 7);
+	check_found("777", 9); /* no such pid: a volume's name */
+	check_refused("two", -EEXIST, "two:/bricks/b3 (pid 22)");
+	check_refused("22", -EEXIST, "not one target but 2");
+	check_refused("nothing", -ENOENT, "client far on /mnt/far");
+	check_refused("-", -ENOENT, "no target '-'");
+	check_refused("", -ENOENT, "no target ''");
+	check_refused("two:/bricks/b1", -ENOENT, "there is vol:/bricks/b1");
+	check_refused("vol:", -ENOENT, "there is");
+	check_refused("2000000000", -ENOENT, "there is");
+	check_refused("99999999999999999999999999", -ENOENT, "there is");
+	check_refused("/", -ENOENT, "there is");
+	check_refused("x\033[2J", -ENOENT, "no target 'x?[2J'");
+}
+
+static void test_small_buffer(void)
+{
+	struct target_list none = { 0 };
+	char err[80];
+
+	memset(err, 'x', sizeof(err));
+	target_resolve(&list, "zz", &got, err, 70);
+	ok(strnlen(err, 70) < 70 && strstr(err, "more"), "a short message says that it is: %s",
+	   err);
+	ok(err[70] == 'x', "and stays in its buffer");
+	is_int(target_resolve(&none, "zz", &got, err, sizeof(err)), -ENOENT, "an empty host");
+	ok(strstr(err, "there is nothing") != NULL, "has nothing");
+}
+
+static void test_process(void)
+{
+	char word[16], err[256];
+
+	snprintf(word, sizeof(word), "%d", (int)getpid());
+	is_int(target_resolve(&list, word, &got, err, sizeof(err)), 0, "a pid that no target has");
+	ok(got.kind == TARGET_PROCESS && got.pid == getpid() && got.start_ticks > 0,
+	   "is a process");
+	is_str(got.comm, "test_target", "with its name");
+}
+
+static void test_describe(void)
+{
+	char buf[64];
+
+	is_str(target_describe(&items[0], buf, sizeof(buf)), "vol:/bricks/b1", "brick");
+	is_str(target_describe(&items[3], buf, sizeof(buf)), "client vol on /mnt/vol", "client");
+	is_str(target_describe(&items[5], buf, sizeof(buf)), "xfs /bricks on /dev/sdb", "xfs");
+	is_str(target_describe(&items[6], buf, sizeof(buf)), "device /dev/sdb", "device");
+	is_str(target_describe(&items[7], buf, sizeof(buf)), "process 44 (glustershd)", "process");
+	is_str(target_kind_name(TARGET_CLIENT), "client", "kind");
+}
+
+static void test_mounts(void)
+{
+	static const char text[] =
+		"22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"
+		"23 22 8:16 / /bricks\\040x rw,noatime master:2 propagate_from:3 - xfs /dev/sdb rw\n"
+		"24 22 0:50 / /mnt rw - fuse.glusterfs host:/v\\134ol rw\n"
+		"garbage\n25 22 x / / rw - a b\n26 22 8:1 / /x rw\n"
+		"27 23 8:32 /sub /bricks\\040x/deep rw - xfs /dev/sdc rw";
+	struct mount_list mounts = { 0 };
+
+	is_int(mounts_parse(text, sizeof(text) - 1, &mounts), 0, "a mount table");
+	if (!is_int((long long)mounts.n, 4, "lines that make sense"))
+		return;
+	is_str(mounts.m[1].path, "/bricks x", "a blank in a path");
+	is_str(mounts.m[2].source, "host:/v\\ol", "a backslash in a source");
+	is_str(mounts.m[3].root, "/sub", "a bind mount's root");
+	is_str(mounts_find(&mounts, "/bricks x/b1")->source, "/dev/sdb", "by path");
+	is_str(mounts_find(&mounts, "/bricks x/deep/b1")->source, "/dev/sdc", "the deepest");
+	is_str(mounts_find(&mounts, "/bricks xy")->source, "/dev/sda1", "not by half a name");
+	is_str(mounts_find(&mounts, "/")->source, "/dev/sda1", "the root");
+	mounts_free(&mounts);
+	ok(!mounts.n && !mounts_find(&mounts, "/"), "freed");
+}
+
+int main(void)
+{
+	test_words();
+	test_small_buffer();
+	test_process();
+	test_describe();
+	test_mounts();
+	return tap_done();
+}
