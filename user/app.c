@@ -100,18 +100,3 @@ int app_targets(const struct opts *opts, struct target_list *ret_list)
 		*ret_list = list;
 	return status;
 }
-
-int app_run(const struct opts *opts)
-{
-	switch (opts->command) {
-	case OPTS_ATTACH:
-		return app_attach(opts);
-	case OPTS_LIST:
-		return app_list(opts);
-	case OPTS_STUCK:
-		return app_stuck(opts);
-	case OPTS_NONE:
-		break;
-	}
-	return OPTS_EXIT_USAGE;
-}

@@ -21,7 +21,7 @@ __attribute__((format(printf, 1, 2))) void app_complain(const char *fmt, ...);
  */
 int app_targets(const struct opts *opts, struct target_list *ret_list);
 
-/* app_attach.c, app_query.c */
+/* The commands; each returns the exit status (0 ok, 1 runtime, 2 usage, 77 not possible here). */
 int app_attach(const struct opts *opts);
 int app_list(const struct opts *opts);
 int app_stuck(const struct opts *opts);

@@ -21,8 +21,11 @@ struct embedded_object {
 
 #include "objects.h" /* generated: objects[], every bpf/NAME.bpf.c */
 
-#define MAX_LOADED 16
-#define MAX_LINKS  128
+#define MAX_LOADED  16
+#define MAX_REFUSED 32
+#define MAX_LINKS   128
+
+#define UNUSED_ENTRIES 64 /* of a map that must be there and stays empty */
 
 struct attach {
 	struct wire_cfg cfg;
@@ -78,30 +81,64 @@ static int configure_map(struct attach *a, struct bpf_map *map)
 		return bpf_map__reuse_fd(map, fd);
 	if (!strcmp(name, "slots"))
 		return bpf_map__set_max_entries(map, a->cfg.slots);
+	if (!strcmp(name, "entries") && !a->cfg.split_tails)
+		return bpf_map__set_max_entries(map, UNUSED_ENTRIES);
 	if (!strcmp(name, "pool"))
 		return bpf_map__set_max_entries(map, a->cfg.slots * a->cfg.shards);
 	return 0;
 }
 
-static bool is_wanted(const char *prog, const char *const *variants)
+/* Which programs of an object are loaded. */
+struct choice {
+	const char *const *variants; /* allowed; NULL: any */
+	const char *only;            /* just this one; NULL: no such limit */
+	char refused[MAX_REFUSED][48];
+	size_t n_refused;
+};
+
+static bool is_allowed(const struct choice *c, const char *prog)
 {
 	const char *variant = strstr(prog, "__");
 	size_t i;
 
-	if (!variant)
+	if (c->only)
+		return !strcmp(prog, c->only);
+	for (i = 0; i < c->n_refused; i++) {
+		if (!strcmp(prog, c->refused[i]))
+			return false;
+	}
+	if (!variant || !c->variants)
 		return true;
-	for (i = 0; variants && variants[i]; i++) {
-		if (!strcmp(variant + 2, variants[i]))
+	for (i = 0; c->variants[i]; i++) {
+		if (!strcmp(variant + 2, c->variants[i]))
 			return true;
 	}
 	return false;
 }
 
-static int configure_prog(struct bpf_program *prog, const char *const *variants)
+/* Of the programs STEP__VARIANT of one step the first that is allowed is wanted. */
+static bool is_wanted(const struct choice *c, const struct bpf_object *obj, const char *prog)
 {
-	const char *name = bpf_program__name(prog), *variant = strstr(name, "__");
+	const char *variant = strstr(prog, "__"), *name;
+	struct bpf_program *earlier;
 
-	if (!is_wanted(name, variants))
+	if (!is_allowed(c, prog) || !variant)
+		return is_allowed(c, prog);
+	bpf_object__for_each_program(earlier, obj) {
+		name = bpf_program__name(earlier);
+		if (!strcmp(name, prog))
+			return true;
+		if (!strncmp(name, prog, (size_t)(variant - prog) + 2) && is_allowed(c, name))
+			return false;
+	}
+	return true;
+}
+
+static int configure_prog(struct bpf_program *prog, bool wanted)
+{
+	const char *variant = strstr(bpf_program__name(prog), "__");
+
+	if (!wanted)
 		return bpf_program__set_autoload(prog, false);
 	if (variant && !strcmp(variant, "__multi"))
 		return bpf_program__set_expected_attach_type(
@@ -143,32 +180,92 @@ static const char *why_not(int error)
 	}
 }
 
-int attach_load(struct attach *a, const char *object, const char *const *variants, char *err,
-		size_t err_size)
+static int load_chosen(struct attach *a, const char *object, const struct choice *c,
+		       struct bpf_object **ret_obj)
 {
-	struct bpf_object *obj;
+	struct bpf_object *obj = open_object(object);
 	struct bpf_program *prog;
 	struct bpf_map *map;
 	int ret = 0;
 
-	if (a->n == MAX_LOADED)
-		return -ENOSPC;
-	obj = open_object(object);
-	if (!obj) {
-		ret = -errno;
-		snprintf(err, err_size, "cannot open BPF object '%s': %s", object, why_not(ret));
-		return ret;
-	}
+	if (!obj)
+		return -errno;
 	bpf_object__for_each_map(map, obj) {
 		ret = ret ?: configure_map(a, map);
 	}
 	bpf_object__for_each_program(prog, obj) {
-		ret = ret ?: configure_prog(prog, variants);
+		ret = ret ?: configure_prog(prog, is_wanted(c, obj, bpf_program__name(prog)));
 	}
 	ret = ret ?: bpf_object__load(obj);
+	if (ret)
+		bpf_object__close(obj);
+	else
+		*ret_obj = obj;
+	return ret;
+}
+
+/* Load each program alone; those that this kernel refuses are named in c. Returns how many. */
+static size_t find_refused(struct attach *a, const char *object, struct choice *c)
+{
+	struct bpf_object *obj = open_object(object), *loaded;
+	size_t before = c->n_refused;
+	struct bpf_program *prog;
+
+	if (!obj)
+		return 0;
+	bpf_object__for_each_program(prog, obj) {
+		struct choice alone = { .only = bpf_program__name(prog) };
+
+		if (!is_wanted(c, obj, alone.only) || c->n_refused == MAX_REFUSED)
+			continue;
+		if (!load_chosen(a, object, &alone, &loaded))
+			bpf_object__close(loaded);
+		else
+			snprintf(c->refused[c->n_refused++], sizeof(c->refused[0]), "%s",
+				 alone.only);
+	}
+	bpf_object__close(obj);
+	return c->n_refused - before;
+}
+
+/* 1 where each step of the object still has a program that may be loaded. */
+static bool has_all_steps(const char *object, const struct choice *c)
+{
+	struct bpf_object *obj = open_object(object);
+	struct bpf_program *prog, *other;
+	bool all = obj != NULL;
+
+	if (!obj)
+		return false;
+	bpf_object__for_each_program(prog, obj) {
+		const char *name = bpf_program__name(prog), *variant = strstr(name, "__");
+		size_t step = variant ? (size_t)(variant - name) + 2 : strlen(name) + 1;
+		bool any = false;
+
+		bpf_object__for_each_program(other, obj) {
+			any = any || (!strncmp(bpf_program__name(other), name, step) &&
+				      is_allowed(c, bpf_program__name(other)));
+		}
+		all = all && any;
+	}
+	bpf_object__close(obj);
+	return all;
+}
+
+int attach_load(struct attach *a, const char *object, const char *const *variants, char *err,
+		size_t err_size)
+{
+	struct choice c = { .variants = variants };
+	struct bpf_object *obj;
+	int ret;
+
+	if (a->n == MAX_LOADED)
+		return -ENOSPC;
+	ret = load_chosen(a, object, &c, &obj);
+	while (ret && ret != -EPERM && find_refused(a, object, &c) && has_all_steps(object, &c))
+		ret = load_chosen(a, object, &c, &obj);
 	if (ret) {
 		snprintf(err, err_size, "cannot load BPF object '%s': %s", object, why_not(ret));
-		bpf_object__close(obj);
 		return ret;
 	}
 	a->obj[a->n++] = obj;

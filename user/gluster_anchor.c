@@ -54,7 +54,7 @@ static int open_object(pid_t pid, const struct procmap *map, struct object *ret_
 {
 	char path[PATH_MAX + 64];
 	uint64_t vaddr = 0;
-	int err = procmem_host_path(pid, map->path, path, sizeof(path));
+	int err = procmem_map_path(pid, map, path, sizeof(path));
 
 	if (!err)
 		err = elf_open(path, &ret_object->elf);

@@ -188,9 +188,11 @@ int gluster_check_pool(struct gluster_probe *p)
 	for (int i = 0; i < CHECK_TRIES && err == -EBADMSG; i++) {
 		static const struct timespec pause = { .tv_nsec = 200000 };
 
-		if (i)
-			nanosleep(&pause, NULL);
 		err = check_pool_once(p);
+		if (!procmem_pid(p->pm))
+			break; /* an image does not change by itself */
+		if (err == -EBADMSG)
+			nanosleep(&pause, NULL);
 	}
 	return err;
 }

@@ -117,6 +117,8 @@ static int try_rows(struct proc *proc, const struct procmaps *maps, char *err_te
 			err = try_row(&p, proc);
 			if (err != -EBADMSG)
 				return err;
+			if (!procmem_pid(proc->pub.pm))
+				break; /* an image does not change by itself */
 			if (tries + 1 < TRIES)
 				wait_a_little(tries);
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gluster_graph.h: the xlator graphs of a running GlusterFS process and the statistics that it keeps
- * of itself, read from its memory without any probe. Owns the proof that the layout fits. Must not
- * know BPF, and never writes to the process.
+ * gluster_graph.h: the xlator graphs of a running GlusterFS process and the statistics that it
+ * keeps of itself, read from its memory without any probe. Owns the proof that the layout fits.
+ * Must not know BPF, and never writes to the process.
  */
 #ifndef BRICKTOP_GLUSTER_GRAPH_H
 #define BRICKTOP_GLUSTER_GRAPH_H
@@ -18,25 +18,25 @@
 #define GLUSTER_MAX_XLATORS 512
 
 struct gluster_xlator {
-	uint64_t addr;        /* xlator_t in the process */
-	char *name;           /* "vol-posix", sanitized */
-	char *id;             /* name without the volume prefix: "posix"; see gluster_graph_volume() */
-	char *type;           /* "storage/posix" */
-	char *so_path;        /* the module's file, as the process sees it; NULL where unknown */
-	uint64_t fops_addr;   /* xlator.fops in the process */
+	uint64_t addr; /* xlator_t in the process */
+	char *name;    /* "vol-posix", sanitized */
+	char *id;      /* name without the volume prefix: "posix"; see gluster_graph_volume() */
+	char *type;    /* "storage/posix" */
+	char *so_path; /* the module's file, as the process sees it; NULL where unknown */
+	uint64_t fops_addr; /* xlator.fops in the process */
 	bool pass_through;
-	unsigned int *parents, n_parents;   /* indices into gluster_graph.xl */
+	unsigned int *parents, n_parents; /* indices into gluster_graph.xl */
 	unsigned int *children, n_children;
 };
 
 /* One tree of xlators that serves one brick or one mount. */
 struct gluster_graph {
-	uint64_t addr;             /* glusterfs_graph_t */
-	uint64_t key;              /* identity: address of the top below server, or of the graph's top */
-	int id;                    /* graph.id; -1 unknown */
-	bool is_brick;             /* top is protocol/server */
-	bool is_active;            /* requests arriving now use it */
-	char volume[256];          /* "perfvol"; "-" where unknown; sanitized */
+	uint64_t addr;    /* glusterfs_graph_t */
+	uint64_t key;     /* identity: address of the top below server, or of the graph's top */
+	int id;           /* graph.id; -1 unknown */
+	bool is_brick;    /* top is protocol/server */
+	bool is_active;   /* requests arriving now use it */
+	char volume[256]; /* "perfvol"; "-" where unknown; sanitized */
 	char brick_path[4096];     /* the brick's directory; "" on clients; sanitized for display */
 	struct gluster_xlator *xl; /* top first, then depth first in children order, each once */
 	size_t n;
@@ -47,11 +47,11 @@ struct gluster_proc {
 	const struct gluster_layout *layout; /* proven */
 	char version[32];                    /* "10.3" or "-" */
 	uint64_t ctx_addr, pool_addr;
-	bool measures_latency;               /* frames carry stamps */
-	struct gluster_graph *graphs;        /* one per brick of a (multiplexed) process; clients: the
-						graph in use and older ones still listed */
+	bool measures_latency;        /* frames carry stamps */
+	struct gluster_graph *graphs; /* one per brick of a (multiplexed) process; clients: the
+					 graph in use and older ones still listed */
 	size_t n_graphs;
-	uint64_t root_xl_addr;               /* client: mount/fuse; 0 on a brick */
+	uint64_t root_xl_addr; /* client: mount/fuse; 0 on a brick */
 };
 
 /*
@@ -69,9 +69,9 @@ int gluster_proc_refresh(struct gluster_proc *gp, char *err, size_t err_size);
 
 /* One xlator's statistics for one fop. Validity: has_* false means "not known", never 0. */
 struct gluster_stat {
-	uint64_t wound;       /* calls ever wound to it */
-	uint64_t failed;      /* replies with op_ret < 0 that it received */
-	uint64_t lat_count;   /* frames that ended here since the last statedump */
+	uint64_t wound;     /* calls ever wound to it */
+	uint64_t failed;    /* replies with op_ret < 0 that it received */
+	uint64_t lat_count; /* frames that ended here since the last statedump */
 	double lat_total_ns, lat_min_ns, lat_max_ns;
 	bool has_counts, has_latency, has_min;
 };

@@ -23,8 +23,8 @@ enum gluster_lat_type {
 
 /* Byte offsets; 0xffff where the release has no such field. */
 struct gluster_layout {
-	const char *releases;        /* "10.2-10.5" */
-	uint32_t xlator_size_bytes;  /* sizeof(xlator_t) == st_size of global_xlator */
+	const char *releases;       /* "10.2-10.5" */
+	uint32_t xlator_size_bytes; /* sizeof(xlator_t) == st_size of global_xlator */
 	uint16_t ctx_volfile_id, ctx_brick_name, ctx_process_uuid, ctx_pool, ctx_graphs, ctx_active;
 	uint16_t ctx_root, ctx_measure_latency, ctx_cmdlinestr;
 	uint16_t graph_first, graph_top, graph_xl_count, graph_id, graph_used, graph_volume_id;
@@ -35,17 +35,17 @@ struct gluster_layout {
 	uint16_t frame_begin, frame_end, frame_local, frame_this, frame_ret, frame_cookie, frame_op;
 	uint16_t frame_complete, frame_wind_from, frame_wind_to, frame_size;
 	uint16_t fd_inode, inode_ia_type, inode_dentry_list, dentry_name, dentry_parent;
-	uint8_t dentry_name_inline;  /* 1: the name is a char array at dentry_name (11) */
-	uint8_t frame_time_is_wall;  /* 1: struct timeval of gettimeofday (3.12) */
-	uint16_t itable_active;      /* inode table: list head of active inodes */
+	uint8_t dentry_name_inline; /* 1: the name is a char array at dentry_name (11) */
+	uint8_t frame_time_is_wall; /* 1: struct timeval of gettimeofday (3.12) */
+	uint16_t itable_active;     /* inode table: list head of active inodes */
 	uint16_t rpcsvc_xid, client_bound_xl, client_uid;
 	uint8_t client_uid_inline;
 	/* statistics: address of wound(fop) = xl + stat_wound + fop * stat_stride, and so on */
 	uint16_t stat_wound, stat_failed, stat_stride;
 	uint16_t lat_base, lat_stride, lat_min, lat_max, lat_total, lat_count;
 	enum gluster_lat_type lat_type;
-	uint16_t api_fops;           /* xlator_api: offset of the fops pointer; 0xffff: "fops" is exported */
-	uint8_t max_fop;             /* GF_FOP_MAXVALUE */
+	uint16_t api_fops; /* xlator_api: offset of the fops pointer; 0xffff: "fops" is exported */
+	uint8_t max_fop;   /* GF_FOP_MAXVALUE */
 };
 
 /* Fields that are the same in every release. */
@@ -76,7 +76,8 @@ const struct gluster_layout *gluster_layouts(unsigned int *ret_n);
 unsigned int gluster_layouts_by_size(uint64_t xlator_size_bytes, const struct gluster_layout **rows,
 				     unsigned int max);
 
-/* Fop number <-> name ("writev" is shown as "write", "readv" as "read"); NULL / -1 where unknown. */
+/* Fop number <-> name ("writev" is shown as "write", "readv" as "read"); NULL / -1 where unknown.
+ */
 const char *gluster_fop_name(unsigned int fop);
 int gluster_fop_by_name(const char *name);
 

@@ -10,25 +10,25 @@
 
 struct gluster_request {
 	uint64_t stack_addr, unique;
-	uint64_t age_ns;            /* since the root frame began (CLOCK_MONOTONIC); 0 with !has_age */
-	uint64_t frame_age_ns;      /* since the deepest open frame began */
+	uint64_t age_ns;       /* since the root frame began (CLOCK_MONOTONIC); 0 with !has_age */
+	uint64_t frame_age_ns; /* since the deepest open frame began */
 	bool has_age, has_frame_age;
-	bool background;            /* created by the process itself, not by a client's request */
-	unsigned int fop;           /* root's */
-	int64_t app_pid;            /* negative: internal (heal, rebalance) */
+	bool background;  /* created by the process itself, not by a client's request */
+	unsigned int fop; /* root's */
+	int64_t app_pid;  /* negative: internal (heal, rebalance) */
 	uint32_t uid;
-	char xlator[256];           /* where it sits: deepest open frame's this; sanitized */
-	char wind[128];             /* "pl_writev" or ""; sanitized */
+	char xlator[256]; /* where it sits: deepest open frame's this; sanitized */
+	char wind[128];   /* "pl_writev" or ""; sanitized */
 	char volume[256];
-	uint64_t graph_key;         /* gluster_graph.key, 0 unknown */
-	char gfid[37];              /* "" unknown */
-	char file[4096];            /* path or name as far as the inode table knows it; "" unknown */
-	char client[1024];          /* brick: the client's uid string; "" */
+	uint64_t graph_key; /* gluster_graph.key, 0 unknown */
+	char gfid[37];      /* "" unknown */
+	char file[4096];    /* path or name as far as the inode table knows it; "" unknown */
+	char client[1024];  /* brick: the client's uid string; "" */
 };
 
 /*
- * Oldest first. *ret_list is malloc'ed and freed by the caller. *ret_truncated: more than max, or the
- * list did not close after retries. 0 or -errno. with_files: also look for the file (dearer).
+ * Oldest first. *ret_list is malloc'ed and freed by the caller. *ret_truncated: more than max, or
+ * the list did not close after retries. 0 or -errno. with_files: also look for the file (dearer).
  */
 int gluster_stuck_read(struct gluster_proc *gp, size_t max, bool with_files,
 		       struct gluster_request **ret_list, size_t *ret_n, bool *ret_truncated);

@@ -37,6 +37,21 @@ static int inform(const char *text)
 	return OPTS_EXIT_RUNTIME;
 }
 
+static int run(const struct opts *opts)
+{
+	switch (opts->command) {
+	case OPTS_ATTACH:
+		return app_attach(opts);
+	case OPTS_LIST:
+		return app_list(opts);
+	case OPTS_STUCK:
+		return app_stuck(opts);
+	case OPTS_NONE:
+		break;
+	}
+	return OPTS_EXIT_USAGE;
+}
+
 int main(int argc, char *argv[])
 {
 	struct opts opts;
@@ -52,7 +67,7 @@ int main(int argc, char *argv[])
 		return OPTS_EXIT_RUNTIME;
 	}
 	if (ret == 0)
-		return app_run(&opts);
+		return run(&opts);
 	if (status != OPTS_EXIT_OK)
 		fprintf(stderr, "bricktop: %s\n", text);
 	else

@@ -15,19 +15,6 @@ struct op_list {
 	size_t n, cap;
 };
 
-const char *model_root_name(enum wire_root root)
-{
-	static const char *const names[WIRE_ROOTS] = {
-		[WIRE_ROOT_BRICK] = "brick",
-		[WIRE_ROOT_CLIENT] = "client",
-		[WIRE_ROOT_APP] = "app",
-		[WIRE_ROOT_LOCAL] = "local",
-		[WIRE_ROOT_BACKGROUND] = "background",
-	};
-
-	return (unsigned int)root < WIRE_ROOTS ? names[root] : "-";
-}
-
 static bool is_request(enum wire_root root)
 {
 	return root == WIRE_ROOT_BRICK || root == WIRE_ROOT_CLIENT;
@@ -97,8 +84,7 @@ static struct model_op *next_op(struct op_list *list)
 	return &list->ops[list->n];
 }
 
-/* ---- from slots -------------------------------------------------------------------------------
- */
+/* ---- from slots -------------------------------------------------------- */
 
 /* Layers number their own operations: two layers' local operations are never one. */
 static unsigned int local_layer(const struct wire_slot_key *key)
@@ -175,8 +161,7 @@ static int walked_ops(const struct model *m, unsigned int target, struct op_list
 	return err;
 }
 
-/* ---- from the process's memory ----------------------------------------------------------------
- */
+/* ---- from the process's memory ----------------------------------------- */
 
 static bool was_walked(const struct op_list *list, unsigned int fop)
 {
@@ -245,8 +230,7 @@ static int memory_ops(const struct model *m, const struct model_tgt *t,
 	return 0;
 }
 
-/* ---- finishing --------------------------------------------------------------------------------
- */
+/* ---- finishing --------------------------------------------------------- */
 
 /* Requests accounted / requests that the process completed, whoever made them. */
 static void set_coverage(const struct model_tgt *t, struct op_list *list, struct model_op *op)

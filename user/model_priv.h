@@ -126,14 +126,12 @@ struct model_op {
 	double total_ns;
 };
 
-/* ---- model_text.c: bounded text; a cut never splits a UTF-8 character -------------------------
- */
+/* ---- model_text.c: bounded text; a cut never splits a UTF-8 character -- */
 void model_text_set(char *dst, size_t dst_size, const char *src);
 void model_text_add(char *dst, size_t dst_size, const char *src);
 void model_text_add_number(char *dst, size_t dst_size, unsigned int number);
 
-/* ---- model_fold.c: counters -> window ----------------------------------------------------------
- */
+/* ---- model_fold.c: counters -> window ---------------------------------- */
 /* fresh: the counter started again from 0 since it was last fed. */
 void model_counter_fold(struct model_counter *c, uint64_t now, bool fresh);
 /* 0 or -ENOMEM; on failure the slot is as before. */
@@ -145,8 +143,7 @@ void model_sum_dist(const struct model_sum *sum, struct snap_dist *ret_dist);
 /* The whole of one side of a slot. */
 void model_side_dist(const struct model_side *side, uint64_t count, struct snap_dist *ret_dist);
 
-/* ---- model_graph.c: xlators and their names ----------------------------------------------------
- */
+/* ---- model_graph.c: xlators and their names ---------------------------- */
 /* Take over a graph: 0, -EINVAL for links out of range, -ENOSPC, -ENOMEM; unchanged on failure. */
 int model_graph_set(struct model_graph *g, const struct model_node *nodes, size_t n_nodes,
 		    bool new_process, __u16 *ret_layers);
@@ -163,14 +160,12 @@ const struct model_known *model_graph_layer(const struct model_graph *g, unsigne
 bool model_graph_path(const struct model_graph *g, unsigned int from, unsigned int to,
 		      unsigned int *prev, unsigned int *queue);
 
-/* ---- model_tree.c: slots of one operation -> rows ----------------------------------------------
- */
+/* ---- model_tree.c: slots of one operation -> rows ---------------------- */
 int model_tree_build(const struct model *m, const struct model_tgt *t,
 		     const struct model_slot *const *slots, size_t n_slots,
 		     struct model_op *ret_op);
 
-/* ---- model_memory.c: the process's own statistics -> rows --------------------------------------
- */
+/* ---- model_memory.c: the process's own statistics -> rows -------------- */
 /* Calls that the first counting xlator below the root received; false: the process does not say. */
 bool model_memory_calls(const struct model_tgt *t, unsigned int fop, bool lifetime,
 			uint64_t *ret_calls);
@@ -179,8 +174,7 @@ bool model_memory_active(const struct model_tgt *t, unsigned int fop, bool lifet
 int model_memory_build(const struct model_tgt *t, unsigned int fop, bool lifetime,
 		       struct model_op *ret_op);
 
-/* ---- model_ops.c: all operations of a target ---------------------------------------------------
- */
+/* ---- model_ops.c: all operations of a target --------------------------- */
 int model_ops_build(const struct model *m, unsigned int target, const struct model_view *view,
 		    double secs, struct snap_target *st);
 const char *model_root_name(enum wire_root root);

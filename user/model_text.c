@@ -51,3 +51,16 @@ void model_text_add_number(char *dst, size_t dst_size, unsigned int number)
 	} while (number);
 	model_text_add(dst, dst_size, digits + at);
 }
+
+const char *model_root_name(enum wire_root root)
+{
+	static const char *const names[WIRE_ROOTS] = {
+		[WIRE_ROOT_BRICK] = "brick",
+		[WIRE_ROOT_CLIENT] = "client",
+		[WIRE_ROOT_APP] = "app",
+		[WIRE_ROOT_LOCAL] = "local",
+		[WIRE_ROOT_BACKGROUND] = "background",
+	};
+
+	return (unsigned int)root < WIRE_ROOTS ? names[root] : "-";
+}

@@ -15,17 +15,17 @@ enum target_kind { TARGET_BRICK, TARGET_CLIENT, TARGET_XFS, TARGET_DEVICE, TARGE
 
 struct target {
 	enum target_kind kind;
-	pid_t pid;                /* 0 for XFS mounts and devices */
-	uint64_t start_ticks;     /* of pid: a recycled pid differs */
-	uint64_t graph_key;       /* gluster_graph.key: which brick of a multiplexed process */
-	char volume[256];         /* "-" where unknown */
-	char path[4096];          /* brick path, mount point; "" for processes */
-	char device[256];         /* block device of an XFS mount or of a brick's file system; "" */
-	char fstype[32];          /* of a brick's file system */
-	char version[32];         /* GlusterFS release, or "-" */
-	char xlators[4096];       /* ids in graph order, top first, joined by " > " */
+	pid_t pid;            /* 0 for XFS mounts and devices */
+	uint64_t start_ticks; /* of pid: a recycled pid differs */
+	uint64_t graph_key;   /* gluster_graph.key: which brick of a multiplexed process */
+	char volume[256];     /* "-" where unknown */
+	char path[4096];      /* brick path, mount point; "" for processes */
+	char device[256];     /* block device of an XFS mount or of a brick's file system; "" */
+	char fstype[32];      /* of a brick's file system */
+	char version[32];     /* GlusterFS release, or "-" */
+	char xlators[4096];   /* ids in graph order, top first, joined by " > " */
 	char comm[16];
-	char problem[256];        /* why it cannot be attached to; "" where it can */
+	char problem[256]; /* why it cannot be attached to; "" where it can */
 };
 
 struct target_list {
@@ -39,8 +39,8 @@ void target_list_free(struct target_list *list);
 
 /*
  * What WORD (volume, brick path, mount point, pid, device, or volume:brickpath) means. Exactly one:
- * 0. None: -ENOENT, several: -EEXIST, and err lists what is there. A process that has no entry of its
- * own but exists is TARGET_PROCESS. The result is a copy.
+ * 0. None: -ENOENT, several: -EEXIST, and err lists what is there. A process that has no entry of
+ * its own but exists is TARGET_PROCESS. The result is a copy.
  */
 int target_resolve(const struct target_list *list, const char *word, struct target *ret_target,
 		   char *err, size_t err_size);

@@ -167,12 +167,12 @@ static void *load_library(const struct gluster_layout *l, char *dir, size_t size
 	if (!mkdtemp(dir))
 		return NULL;
 	snprintf(path, sizeof(path), "%s/libglusterfs.so.0", dir);
-	snprintf(
-		command, sizeof(command),
-		"echo 'char global_xlator[%u] = { 1 };%s' | cc -shared -fPIC -x c -o %s - 2>/dev/null",
-		l->xlator_size_bytes,
-		l->lat_type == GLUSTER_LAT_U64_NS ? "void gf_frame_latency_update(void) {}" : "",
-		path);
+	snprintf(command, sizeof(command),
+		 "echo 'char global_xlator[%u] = { 1 };%s' | "
+		 "cc -shared -fPIC -x c -o %s - 2>/dev/null",
+		 l->xlator_size_bytes,
+		 l->lat_type == GLUSTER_LAT_U64_NS ? "void gf_frame_latency_update(void) {}" : "",
+		 path);
 	handle = system(command) ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	unlink(path); /* as after an upgrade: still mapped, no longer there */
 	rmdir(dir);

@@ -137,7 +137,8 @@ static void test_own_maps(void)
 {
 	struct procmaps maps = { 0 };
 	const struct procmap *map;
-	char path[4200] = "";
+	char path[4200] = "", heap[] = "[heap]";
+	int err;
 
 	is_int(procmaps_load(getpid(), &maps), 0, "own mappings");
 	map = procmaps_find(&maps, (uint64_t)(uintptr_t)&test_own_maps);
@@ -145,10 +146,12 @@ static void test_own_maps(void)
 	is_int(procmem_host_path(getpid(), map ? map->path : "", path, sizeof(path)), 0,
 	       "its file");
 	is_int(access(path, R_OK), 0, "can be opened");
-	is_int(procmem_host_path(getpid(), "[heap]", path, sizeof(path)), -EINVAL, "no file");
+	is_int(procmem_map_path(getpid(), &(struct procmap){ .path = heap }, path, sizeof(path)),
+	       -EINVAL, "no file");
 	is_int(procmem_host_path(getpid(), "/no/such", path, sizeof(path)), -ENOENT,
 	       "no such file");
-	is_int(procmem_host_path(getpid(), "/etc", path, 8), -ENAMETOOLONG, "no room");
+	err = map ? procmem_map_path(getpid(), map, path, 8) : 0;
+	ok(err == -ENAMETOOLONG || err == -ENOENT, "no room");
 	ok(!procmaps_find(&maps, 8), "nothing at 8");
 	procmaps_free(&maps);
 	ok(!maps.n && !procmaps_find(&maps, 8), "freed");
@@ -171,7 +174,7 @@ static void test_deleted(void)
 	procmaps_load(getpid(), &maps);
 	map = procmaps_find(&maps, (uint64_t)(uintptr_t)at);
 	err = procmem_host_path(getpid(), map->path, path, sizeof(path));
-	if (err == -EPERM || err == -EACCES) {
+	if (geteuid()) {
 		skip("a deleted file", "map_files may not be read");
 	} else {
 		is_int(err, 0, "a deleted file has a path");

@@ -128,7 +128,8 @@ static void test_mounts(void)
 {
 	static const char text[] =
 		"22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"
-		"23 22 8:16 / /bricks\\040x rw,noatime master:2 propagate_from:3 - xfs /dev/sdb rw\n"
+		"23 22 8:16 / /bricks\\040x rw,noatime master:2 propagate_from:3 "
+		"- xfs /dev/sdb rw\n"
 		"24 22 0:50 / /mnt rw - fuse.glusterfs host:/v\\134ol rw\n"
 		"garbage\n25 22 x / / rw - a b\n26 22 8:1 / /x rw\n"
 		"27 23 8:32 /sub /bricks\\040x/deep rw - xfs /dev/sdc rw";
