@@ -256,7 +256,7 @@ bench: all progs
 SOAK_SECS ?= 3600
 .PHONY: soak
 soak: all unit-san fuzzers progs
-	$(Q)tools/soak $(SOAK_SECS) $(UNIT_SAN) -- $(FUZZ)
+	$(Q)BRICKTOP=$(abspath $(BRICKTOP)) tools/soak $(SOAK_SECS) $(UNIT_SAN) -- $(FUZZ)
 
 ## matrix: attach to live bricks of other GlusterFS versions (downloads packages)
 .PHONY: matrix

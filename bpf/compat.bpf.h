@@ -13,13 +13,13 @@
 /* struct file of one of a task's descriptors, or NULL. */
 static __always_inline struct file *compat_task_file(struct task_struct *task, unsigned int fd)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file *file = NULL, **slot;
+	struct files_struct *files = task->files;
+	struct file *file = NULL;
 
-	if (fd >= BPF_CORE_READ(table, max_fds))
+	/* pointers that the verifier knows are followed without a helper's call */
+	if (!files || fd >= files->fdt->max_fds)
 		return NULL;
-	slot = BPF_CORE_READ(table, fd);
-	bpf_probe_read_kernel(&file, sizeof(file), slot + fd);
+	bpf_probe_read_kernel(&file, sizeof(file), files->fdt->fd + fd);
 	return file;
 }
 

@@ -6,7 +6,7 @@
 #ifndef BRICKTOP_DUMP_BPF_H
 #define BRICKTOP_DUMP_BPF_H
 
-#include "walk.bpf.h"
+#include "tails.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -22,9 +22,10 @@ struct {
 
 struct dumper {
 	struct walk *w;
-	struct thread *t;
+	struct ledger *l;
 	struct bpf_dynptr *ptr;
 	__u64 from;
+	__u64 marks_at; /* offset of the marks in the record */
 };
 
 static long dump_frame(__u32 i, struct dumper *d)
@@ -54,8 +55,11 @@ static long dump_frame(__u32 i, struct dumper *d)
 
 static long dump_span(__u32 i, struct dumper *d)
 {
-	struct wire_span *span = &d->t->ring[(d->from + i) % WIRE_LEDGER];
+	struct wire_span *span;
 
+	if (!d->l)
+		return 1;
+	span = &d->l->ring[(d->from + i) % WIRE_LEDGER];
 	bpf_dynptr_write(d->ptr,
 			 sizeof(struct wire_dump) + d->w->n * sizeof(struct wire_dump_frame) +
 				 i * sizeof(*span),
@@ -63,23 +67,63 @@ static long dump_span(__u32 i, struct dumper *d)
 	return 0;
 }
 
+static __always_inline void dump_mark_layers(struct dumper *d, const struct wire_entries *e,
+					     __u64 at)
+{
+	__u32 i;
+
+	for (i = 0; i < WIRE_TAIL_MARKS; i++) {
+		struct wire_node *node = node_get(d->w->tgid, e->mark[i].xlator);
+		__u16 layer = node ? node->layer : 0;
+
+		bpf_dynptr_write(d->ptr, at + i * sizeof(layer), &layer, sizeof(layer), 0);
+	}
+}
+
+/* What was recorded of a frame that was looked at, in one record behind the spans. */
+static long dump_marks(__u32 i, struct dumper *d)
+{
+	struct walk_frame *f = walk_frame_at(d->w, i);
+	struct wire_entries *e;
+	__u64 at = d->marks_at;
+
+	if (!f)
+		return 1;
+	if (!(f->flags & WIRE_FRAME_MARKED))
+		return 0;
+	at += d->w->marked_done++ * sizeof(struct wire_dump_marks);
+	bpf_dynptr_write(d->ptr, at, &(__u64){ i | (__u64)f->this_layer << 16 }, 8, 0);
+	at += offsetof(struct wire_dump_marks, entries);
+	e = tails_get(d->w->tgid, f->addr);
+	if (e) {
+		bpf_dynptr_write(d->ptr, at, e, sizeof(*e), 0);
+		dump_mark_layers(d, e, at - 2 * WIRE_TAIL_MARKS);
+	} else {
+		/* pushed out since it was looked at */
+		__builtin_memset(d->w->raw, 0, sizeof(*e));
+		bpf_dynptr_write(d->ptr, at, d->w->raw, sizeof(*e), 0);
+	}
+	return 0;
+}
+
 /* Write the request just accounted, with the spans it looked at, as long as any are wanted. */
-__noinline int dump_request(struct thread *t)
+__noinline int dump_request(struct walk *w, struct ledger *l)
 {
 	__u32 zero = 0, n_spans;
-	__s64 *left = bpf_map_lookup_elem(&dump_left, &zero);
-	struct dumper d = { .t = t };
+	struct dumper d = { .w = w, .l = l };
 	struct wire_dump head;
 	struct bpf_dynptr ptr;
-	struct walk *w;
+	__s64 *left;
 
-	if (!t || !left || *left <= 0 || __sync_fetch_and_add(left, -1) <= 0)
+	/* first, so that the verifier never sees the rest: dynptrs came with Linux 5.19 */
+	if (!cfg.dump)
 		return 0;
-	w = &t->walk;
-	n_spans = t->head - w->spans_from;
+	left = bpf_map_lookup_elem(&dump_left, &zero);
+	if (!w || !left || *left <= 0 || __sync_fetch_and_add(left, -1) <= 0)
+		return 0;
+	n_spans = l ? l->head - w->spans_from : 0;
 	if (n_spans > WIRE_LEDGER)
 		n_spans = WIRE_LEDGER;
-	d.w = w;
 	d.ptr = &ptr;
 	d.from = w->spans_from;
 	head = (struct wire_dump){
@@ -94,11 +138,12 @@ __noinline int dump_request(struct thread *t)
 		.watermark = w->watermark,
 		.n_frames = w->n,
 		.n_spans = n_spans,
+		.n_marks = w->n_marked,
 	};
-	if (bpf_ringbuf_reserve_dynptr(&events,
-				       sizeof(head) + w->n * sizeof(struct wire_dump_frame) +
-					       n_spans * sizeof(struct wire_span),
-				       0, &ptr)) {
+	d.marks_at = sizeof(head) + w->n * sizeof(struct wire_dump_frame) +
+		     n_spans * sizeof(struct wire_span);
+	if (bpf_ringbuf_reserve_dynptr(
+		    &events, d.marks_at + w->n_marked * sizeof(struct wire_dump_marks), 0, &ptr)) {
 		layer_drop(w->target, WIRE_LOST_RING_FULL);
 		bpf_ringbuf_discard_dynptr(&ptr, 0);
 		return 0;
@@ -106,6 +151,9 @@ __noinline int dump_request(struct thread *t)
 	bpf_dynptr_write(&ptr, 0, &head, sizeof(head), 0);
 	bpf_loop(w->n, dump_frame, &d, 0);
 	bpf_loop(n_spans, dump_span, &d, 0);
+	w->marked_done = 0;
+	if (cfg.split_tails)
+		bpf_loop(w->n, dump_marks, &d, 0);
 	bpf_ringbuf_submit_dynptr(&ptr, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -9,6 +9,8 @@
 #ifndef BRICKTOP_FRAMES_BPF_H
 #define BRICKTOP_FRAMES_BPF_H
 
+#include "nodes.bpf.h"
+#include "tails.bpf.h"
 #include "walk.bpf.h"
 
 enum { /* fields of call_stack_t that have never moved */
@@ -33,13 +35,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct wire_layout);
 } layouts SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct wire_node_key);
-	__type(value, struct wire_node);
-} nodes SEC(".maps");
 
 /* ---- reading the process ----------------------------------------------- */
 
@@ -69,13 +64,6 @@ static __always_inline struct wire_layout *layout_get(const struct walk *w)
 	__u32 i = w->layout;
 
 	return bpf_map_lookup_elem(&layouts, &i);
-}
-
-static __always_inline struct wire_node *node_get(__u32 tgid, __u64 xlator)
-{
-	struct wire_node_key key = { .xlator = xlator, .tgid = tgid };
-
-	return bpf_map_lookup_elem(&nodes, &key);
 }
 
 /* ---- linking frames ---------------------------------------------------- */
@@ -168,6 +156,8 @@ static __always_inline void link_parent(struct walk *w, struct walk_frame *f, __
 		f->parent = find_original(w, f->xlator, f->begin, first);
 	} else {
 		f->parent = find_parent(w, parent_addr, first);
+		if (cfg.split_tails)
+			f->parent = tails_parent(w, f->parent, f->begin);
 	}
 	p = walk_frame_at(w, f->parent);
 	if (p && p->flags & WIRE_FRAME_COPY_ROOT) {
@@ -197,6 +187,43 @@ struct reader {
 	__u32 s, first;
 };
 
+/* Split the frame just read, where entries of its fop are probed; not roots, which nobody winds. */
+static __always_inline void split_shared(struct walk *w, const struct walk_frame *f,
+					 const struct wire_node *node)
+{
+	if (w->n < 2 || f->flags & WIRE_FRAME_COPY_ROOT || f->op > 63 ||
+	    !(node->marked >> f->op & 1))
+		return;
+	if (tails_split(w) && f->begin_raw >= node->since_ns)
+		layer_drop(node->target, WIRE_LOST_MARKS);
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} adopted SEC(".maps");
+
+/*
+ * A client takes a new graph into use within milliseconds, faster than that can be read: an xlator
+ * of it that nobody knows yet gets a number of its own.
+ */
+static __always_inline struct wire_node *adopt_node(struct walk *w, __u64 xlator)
+{
+	struct wire_node_key key = { .xlator = xlator, .tgid = w->tgid };
+	__u32 zero = 0, *n = bpf_map_lookup_elem(&adopted, &zero);
+	struct wire_proc *proc = proc_get(w->tgid);
+	struct wire_node fresh = {};
+
+	if (!proc || proc->root != WIRE_ROOT_CLIENT || !xlator || !n || *n >= WIRE_MAX_ADOPTED)
+		return NULL;
+	fresh.target = proc->local_target;
+	fresh.layer = WIRE_LAYER_ADOPTED + __sync_fetch_and_add(n, 1) % WIRE_MAX_ADOPTED;
+	bpf_map_update_elem(&nodes, &key, &fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&nodes, &key);
+}
+
 /* Read one frame, oldest first. */
 static long read_frame(__u32 i, struct reader *r)
 {
@@ -224,17 +251,27 @@ static long read_frame(__u32 i, struct reader *r)
 	f->begin = f->begin_raw;
 	f->op = raw_u32(w, r->l->frame_op);
 	f->stack = r->s;
-	node = node_get(w->tgid, f->xlator);
+	node = node_get(w->tgid, f->xlator) ?: adopt_node(w, f->xlator);
 	if (node) {
 		f->layer = node->layer;
 		f->target = node->target;
 		f->node_flags = node->flags;
 	} else {
+		/* a client has one target; a brick's process may have several */
+		f->target = w->n && w->root == WIRE_ROOT_CLIENT ? w->frame[0].target :
+								  WIRE_MAX_TARGETS;
 		walk_unsplit(w, WIRE_LOST_UNKNOWN);
 	}
 	r->at = raw_u64(w, FRAME_LINK_PREV);
+	if (r->at == addr + FRAME_LINK) {
+		/* taken out of its list: the stack is being destroyed */
+		walk_unsplit(w, WIRE_LOST_UNREADABLE);
+		r->at = r->head;
+	}
 	link_parent(w, f, raw_u64(w, FRAME_PARENT), r->first);
 	w->n++;
+	if (cfg.split_tails && node)
+		split_shared(w, f, node);
 	return 0;
 }
 
@@ -250,6 +287,34 @@ static __always_inline void read_frames(struct walk *w, const struct wire_layout
 		return;
 	}
 	bpf_loop(WIRE_MAX_STACK_FRAMES + 1, read_frame, &r, 0);
+}
+
+/*
+ * Stacks accounted in part -> until when. The unique number tells a request from an earlier one
+ * with a copy at the same address. What is pushed out may be counted twice.
+ */
+struct mark_key {
+	__u64 stack, unique;
+	__u32 tgid, pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct mark_key);
+	__type(value, __u64);
+} marks SEC(".maps");
+
+/*
+ * Copies that live on behind a request's reply are accounted from there on by themselves. Said
+ * before the copy is read: what ends from now on finds the mark, what has ended is in this walk.
+ */
+static __always_inline void mark_copy(struct walk *w, __u64 stack)
+{
+	struct mark_key key = { .stack = stack, .unique = w->unique, .tgid = w->tgid };
+	__u64 until = w->frame[0].end_raw > w->max_end ? w->frame[0].end_raw : w->max_end;
+
+	bpf_map_update_elem(&marks, &key, &until, BPF_ANY);
 }
 
 struct follower {
@@ -272,11 +337,19 @@ static long follow_copy(__u32 i, struct follower *fo)
 	    raw_u64(w, STACK_UNIQUE) != w->unique || raw_u64(w, STACK_STATE) ||
 	    raw_u64(w, STACK_CLIENT))
 		return 1;
+	fo->next = raw_u64(w, STACK_NEXT);
+	if (fo->next == stack) {
+		/* it was taken out of the list just now: where that goes on is not known */
+		walk_unsplit(w, WIRE_LOST_UNREADABLE);
+		return 1;
+	}
+	mark_copy(w, stack);
 	if (s >= WIRE_MAX_STACKS) {
 		walk_unsplit(w, WIRE_LOST_FRAMES);
 		return 1;
 	}
-	fo->next = raw_u64(w, STACK_NEXT);
+	/* what was checked is what all below must use */
+	barrier_var(s);
 	w->stack[s] = stack;
 	w->first[s] = w->n;
 	read_frames(w, fo->l, stack, s);
@@ -302,6 +375,7 @@ static __always_inline void walk_begin(struct walk *w, __u64 stack, __u64 *ret_n
 	w->max_hops = 0;
 	w->faults = 0;
 	w->unsplit = 0;
+	w->n_marked = 0;
 	*ret_next = raw_u64(w, STACK_NEXT);
 }
 
@@ -332,35 +406,50 @@ static long find_passes(__u32 i, struct passes *p)
 
 /* Read and link all frames of a stack and of its copies. 0, or -1 where there is nothing to
  * account. */
-__noinline int walk_read(struct thread *t, struct wire_layout *l, __u64 next, int is_top)
+__noinline int walk_read(struct walk *w, struct wire_layout *l, __u64 next, int is_top)
 {
-	struct follower fo = { .l = l, .next = next };
-	struct passes p = {};
+	struct follower fo = { .w = w, .l = l, .next = next };
+	struct passes p = { .w = w };
 	struct walk_frame *f;
-	struct walk *w;
 	__u64 stack;
 	__u32 op = 0;
 
-	if (!t || !l)
+	if (!w || !l)
 		return -1;
-	w = &t->walk;
-	fo.w = w;
-	p.w = w;
 	stack = w->stack[0];
-	bpf_probe_read_user(&op, sizeof(op), (const void *)(stack + l->stack_op));
 	read_frames(w, l, stack, 0);
 	w->first[1] = w->n;
-	if (w->n < 2)
+	if (w->n < 2) {
+		/* not even who called back: nothing to account, but a request it was */
+		if (is_top && w->unsplit)
+			layer_drop(w->n ? w->frame[0].target : WIRE_MAX_TARGETS, w->unsplit - 1);
 		return -1;
+	}
 	bpf_loop(w->n, find_passes, &p, 0);
 	f = walk_frame_at(w, p.newest);
 	if (!f || !p.newest)
 		return -1;
-	if (is_top)
+	if (is_top) {
+		/* one callback that ends in another, probed as well, is still one reply */
+		if (w->done_stack == stack && w->done_begin == f->begin)
+			return -1;
+		w->done_stack = stack;
+		w->done_begin = f->begin;
 		w->watermark = p.mark;
+	}
+	/* what the root wound last: a server looks names up in the very stack of a rename */
+	if (!is_top || !f->op)
+		bpf_probe_read_user(&op, sizeof(op), (const void *)(stack + l->stack_op));
 	w->op = op ?: f->op;
 	w->target = is_top ? f->target : w->frame[0].target;
-	if (w->unique)
+	if (w->target >= WIRE_MAX_TARGETS) {
+		/* nobody knows whose; or of another brick in this process, not asked for */
+		if (!f->layer)
+			layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_UNKNOWN);
+		return -1;
+	}
+	/* behind an own stack lie others of the same request: each is accounted by itself */
+	if (is_top && w->unique)
 		bpf_loop(WIRE_MAX_STACKS, follow_copy, &fo, 0);
 	return 0;
 }

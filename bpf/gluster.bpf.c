@@ -19,35 +19,60 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
 	__type(key, struct wire_callback_key);
-	__type(value, struct wire_callback);
+	__type(value, __u32);
 } callbacks SEC(".maps");
 
-/* Stacks accounted in part: address -> until when. What is pushed out may be counted twice. */
-struct mark_key {
-	__u64 stack;
-	__u32 tgid, pad;
-};
-
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct mark_key);
-	__type(value, __u64);
-} marks SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WIRE_MAX_TARGETS);
+	__type(key, __u32);
+	__type(value, struct wire_fops);
+} fops SEC(".maps");
 
 /* ---- stacks that no request waits for ---------------------------------- */
 
-/* 1 where the stack (its head in w->raw) is a copy of one that is still there: it counts with that.
- */
-static __always_inline int has_original(struct walk *w)
-{
-	__u64 unique = raw_u64(w, STACK_UNIQUE), pool_addr = raw_u64(w, STACK_POOL);
-	__u64 prev = raw_u64(w, STACK_PREV);
+struct original {
+	struct walk *w;
+	__u64 at, pool, unique;
+	__u32 found;
+};
 
-	if (!unique || read_stack(w, prev))
-		return 0;
-	return raw_u64(w, STACK_POOL) == pool_addr && raw_u64(w, STACK_UNIQUE) == unique;
+static long find_request(__u32 i, struct original *o)
+{
+	struct walk *w = o->w;
+
+	if (read_stack(w, o->at) || raw_u64(w, STACK_POOL) != o->pool ||
+	    raw_u64(w, STACK_UNIQUE) != o->unique)
+		return 1;
+	if (raw_u64(w, STACK_STATE) || raw_u64(w, STACK_CLIENT)) {
+		o->found = 1;
+		return 1;
+	}
+	o->at = raw_u64(w, STACK_PREV);
+	return 0;
 }
+
+/*
+ * 1 where the stack (its head in w->raw) is a copy of a request that is still there and has not had
+ * its reply: it counts with that. Copies lie right behind their original, and survive it one by
+ * one; those of a request that was walked and is about to go are marked.
+ */
+static __always_inline int has_original(struct walk *w, __u64 stack)
+{
+	struct original o = {
+		.w = w,
+		.at = raw_u64(w, STACK_PREV),
+		.pool = raw_u64(w, STACK_POOL),
+		.unique = raw_u64(w, STACK_UNIQUE),
+	};
+	struct mark_key key = { .stack = stack, .unique = o.unique, .tgid = w->tgid };
+
+	if (o.unique)
+		bpf_loop(WIRE_MAX_STACKS, find_request, &o, 0);
+	return o.found && !bpf_map_lookup_elem(&marks, &key);
+}
+
+#define MARK_TRIES 4
 
 struct openness {
 	struct walk *w;
@@ -71,45 +96,35 @@ static long find_open(__u32 i, struct openness *o)
  * post-op phases of replicate each once, write-behind's requests as a whole. 0: account now; -1:
  * not yet.
  */
-__noinline int background_due(struct thread *t)
+__noinline int background_due(struct walk *w)
 {
+	struct openness o = { .w = w };
 	struct mark_key key = {};
-	struct openness o = {};
-	struct walk *w;
-	__u64 *mark;
+	__u64 *mark, was = 0;
+	__u32 i;
 
-	if (!t)
+	if (!w)
 		return -1;
-	w = &t->walk;
 	key.stack = w->stack[0];
+	key.unique = w->unique;
 	key.tgid = w->tgid;
-	o.w = w;
 	bpf_loop(w->n, find_open, &o, 0);
 	if (o.open)
 		return -1;
-	mark = bpf_map_lookup_elem(&marks, &key);
-	if (mark && *mark > w->frame[0].begin_raw)
-		w->watermark = *mark;
-	if (w->max_end <= w->watermark)
-		return -1;
 	w->root = WIRE_ROOT_BACKGROUND;
-	bpf_map_update_elem(&marks, &key, &w->max_end, BPF_ANY);
-	return 0;
-}
-
-/* Copies that live on behind a request's reply are accounted from here on by themselves. */
-static __always_inline void mark_copies(struct walk *w)
-{
-	__u32 s;
-
-	for (s = 1; s < WIRE_MAX_STACKS; s++) {
-		struct mark_key key = { .tgid = w->tgid };
-
-		if (s >= w->n_stacks)
-			break;
-		key.stack = w->stack[s];
-		bpf_map_update_elem(&marks, &key, &w->frame[0].end, BPF_ANY);
+	/* two threads may be here with results of one stack: each part of it is one's */
+	for (i = 0; i < MARK_TRIES; i++) {
+		mark = bpf_map_lookup_elem(&marks, &key);
+		was = mark ? *mark : 0;
+		w->watermark = was > w->frame[0].begin_raw ? was : 0;
+		if (w->max_end <= w->watermark)
+			return -1;
+		if (mark ? __sync_val_compare_and_swap(mark, was, w->max_end) == was :
+			   !bpf_map_update_elem(&marks, &key, &w->max_end, BPF_NOEXIST))
+			return 0;
 	}
+	layer_drop(w->frame[0].target, WIRE_LOST_SKIPPED);
+	return -1;
 }
 
 /* ---- the probes -------------------------------------------------------- */
@@ -122,6 +137,16 @@ static __always_inline void note_thread(struct wire_proc *proc, __u32 tid)
 		proc->other_tid = tid;
 }
 
+/* A set of what was walked: a bit that is lost to another CPU comes with the next request. */
+static __always_inline void note_fop(const struct walk *w)
+{
+	__u32 tgid = w->tgid;
+	struct wire_fops *seen = bpf_map_lookup_elem(&fops, &tgid);
+
+	if (seen && w->op < 64 && !(seen->walked >> w->op & 1))
+		seen->walked |= 1ULL << w->op;
+}
+
 /*
  * A callback of the kind (frame, cookie, this, op_ret, op_errno, ...) was entered with a root
  * frame: a request has its reply, or a stack of the process's own a result.
@@ -130,55 +155,63 @@ static __noinline int on_root(__u64 frame, __s64 result, struct wire_proc *proc,
 {
 	__u64 id = bpf_get_current_pid_tgid(), stack, next;
 	struct wire_layout *l;
-	struct thread *t;
+	struct ledger *ledger;
 	struct walk *w;
 	int is_top;
 
 	if (!proc)
 		return 0;
-	t = thread_get();
-	if (!t)
+	w = walk_get();
+	if (!w)
 		return 0;
-	w = &t->walk;
 	w->tgid = id >> 32;
 	w->tid = id;
 	w->layout = proc->layout;
 	w->result = result;
 	w->root = proc->root;
+	/* a client's frames begin on one thread and end on another, the one that hears replies */
+	w->has_ledger = proc->root == WIRE_ROOT_BRICK;
 	l = layout_get(w);
-	if (!l || bpf_probe_read_user(w->raw, 16, (const void *)frame) || raw_u64(w, FRAME_PARENT))
+	if (!l || bpf_probe_read_user(w->raw, 16, (const void *)frame))
+		goto out_unreadable;
+	if (raw_u64(w, FRAME_PARENT))
 		return 0; /* not a root frame: this callback has another use as well */
 	stack = raw_u64(w, FRAME_ROOT);
-	if (read_stack(w, stack)) {
-		layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_UNREADABLE);
-		return 0;
-	}
+	if (read_stack(w, stack))
+		goto out_unreadable;
 	is_top = site == WIRE_SITE_TOP && raw_u64(w, STACK_STATE);
-	if (!is_top && has_original(w))
+	if (!is_top && has_original(w, stack))
 		return 0;
 	if (!is_top && read_stack(w, stack))
-		return 0;
+		goto out_unreadable;
 	walk_begin(w, stack, &next);
-	if (walk_read(t, l, next, is_top) || (!is_top && background_due(t)))
+	if (walk_read(w, l, next, is_top) || (!is_top && background_due(w)))
 		return 0;
-	if (is_top)
+	if (is_top) {
 		note_thread(proc, id);
-	walk_account(t);
-	if (is_top && w->n_stacks > 1)
-		mark_copies(w);
-	if (cfg.dump)
-		dump_request(t);
+		note_fop(w);
+	}
+	ledger = ledger_find();
+	walk_account(w, ledger);
+	dump_request(w, ledger);
+	return 0;
+
+out_unreadable:
+	layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_UNREADABLE);
 	return 0;
 }
 
 static __always_inline int on_callback(struct pt_regs *ctx)
 {
 	struct wire_proc *proc = proc_get(bpf_get_current_pid_tgid() >> 32);
+	__u64 site = bpf_get_attach_cookie(ctx);
 
 	if (!proc)
 		return 0;
-	return on_root(PT_REGS_PARM1(ctx), (__s32)PT_REGS_PARM4(ctx), proc,
-		       bpf_get_attach_cookie(ctx));
+	__sync_fetch_and_add(&proc->probe_hits, 1);
+	if (site & WIRE_SITE_STEPPED)
+		__sync_fetch_and_add(&proc->stepped_hits, 1);
+	return on_root(PT_REGS_PARM1(ctx), (__s32)PT_REGS_PARM4(ctx), proc, site & WIRE_SITE_MASK);
 }
 
 SEC("uprobe")
@@ -193,6 +226,31 @@ int on_callback__perf(struct pt_regs *ctx)
 	return on_callback(ctx);
 }
 
+/* A fop of an xlator that shares its frame, or may: fop(frame, this, ...). */
+static __always_inline int on_entry(struct pt_regs *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct wire_proc *proc = proc_get(tgid);
+
+	if (!proc)
+		return 0;
+	__sync_fetch_and_add(&proc->probe_hits, 1);
+	tails_mark(tgid, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
+	return 0;
+}
+
+SEC("uprobe")
+int on_entry__multi(struct pt_regs *ctx)
+{
+	return on_entry(ctx);
+}
+
+SEC("uprobe")
+int on_entry__perf(struct pt_regs *ctx)
+{
+	return on_entry(ctx);
+}
+
 /*
  * Discovery: gf_frame_latency_update(frame) sees each frame as its stack is destroyed. A child of a
  * root frame names in frame->ret the callback through which its stack gets results.
@@ -202,28 +260,27 @@ static __always_inline int on_frame_end(struct pt_regs *ctx)
 	__u64 frame = PT_REGS_PARM1(ctx), root_frame = 0, grand = 1;
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct wire_callback_key key = { .tgid = tgid };
-	struct wire_callback fresh = { .hits = 1 }, *seen;
 	struct wire_proc *proc = proc_get(tgid);
 	struct wire_layout *l;
-	__u32 row;
+	struct wire_fops *sets = bpf_map_lookup_elem(&fops, &tgid);
+	__u32 row, op = 0, seen = 1;
 
 	if (!proc)
 		return 0;
+	__sync_fetch_and_add(&proc->probe_hits, 1);
 	row = proc->layout;
 	l = bpf_map_lookup_elem(&layouts, &row);
 	if (!l || bpf_probe_read_user(&root_frame, 8, (const void *)(frame + FRAME_PARENT)) ||
 	    !root_frame ||
 	    bpf_probe_read_user(&grand, 8, (const void *)(root_frame + FRAME_PARENT)) || grand)
 		return 0;
+	bpf_probe_read_user(&op, sizeof(op), (const void *)(frame + l->frame_op));
+	if (sets && sets->wanted && !(sets->wanted >> (op & 63) & 1))
+		return 0;
 	if (bpf_probe_read_user(&key.addr, 8, (const void *)(frame + l->frame_ret)) || !key.addr)
 		return 0;
-	seen = bpf_map_lookup_elem(&callbacks, &key);
-	if (seen) {
-		__sync_fetch_and_add(&seen->hits, 1);
-		return 0;
-	}
-	bpf_probe_read_user(&fresh.xlator, 8, (const void *)(root_frame + l->frame_this));
-	if (bpf_map_update_elem(&callbacks, &key, &fresh, BPF_NOEXIST) == -7 /* E2BIG */)
+	if (!bpf_map_lookup_elem(&callbacks, &key) &&
+	    bpf_map_update_elem(&callbacks, &key, &seen, BPF_NOEXIST) == -7 /* E2BIG */)
 		layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_MAP_FULL);
 	return 0;
 }

@@ -33,7 +33,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1024);
 	__type(key, __u32);
-	__type(value, struct wire_slot);
+	__type(value, struct wire_pool_slot);
 } pool SEC(".maps");
 
 struct {
@@ -67,6 +67,14 @@ struct {
 	__type(value, struct wire_proc);
 } procs SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WIRE_TRACED_ROWS);
+	__type(key, __u32);
+	__type(value, struct wire_traced);
+} traced SEC(".maps");
+
 struct span_open {
 	__u64 begin;
 	__u64 children_ns; /* inclusive time of spans that ended inside this one */
@@ -75,52 +83,26 @@ struct span_open {
 	__u32 pad;
 };
 
-/* A frame during a walk: as the process has it, and what the walk makes of it. */
-struct walk_frame {
-	__u64 addr, xlator, begin_raw, end_raw;
-	__u64 begin, end;                   /* resolved and clipped */
-	__u64 covered;                      /* union of its children so far */
-	__u64 seg_begin, seg_end, prev_end; /* newest merged interval, end of the one before it */
-	__u16 parent, layer, op, target;
-	__u8 stack, flags, node_flags, hops;
-	__u32 pad;
-};
+/* wire_span.claimed: free, taken by the walk under way, or done with (or not in the ring yet). */
+enum { SPAN_FREE, SPAN_CLAIMED, SPAN_ENTERED };
 
-struct walk {
-	__u32 n, n_stacks;
-	__u32 first[WIRE_MAX_STACKS + 1]; /* frames of stack s: first[s] .. first[s + 1] - 1 */
-	__u32 cursor[WIRE_MAX_STACKS];
-	__u64 stack[WIRE_MAX_STACKS];
-	__u64 pool, unique, watermark, now, thread_begin;
-	__u64 span_pos, spans_from; /* ring positions: next, first looked at */
-	__u64 max_end;
-	__s64 result;
-	__u32 tgid, tid;
-	__u32 max_hops;
-	__u32 faults; /* bits 1 << enum wire_check */
-	__u16 target, op;
-	__u8 root, origin, unsplit, layout;
-	__u8 raw[256]; /* one structure of the process, as read */
-	struct walk_frame frame[WIRE_MAX_FRAMES];
-};
-
-struct thread {
+/* What a thread does and did; only made for threads that make a call which is watched. */
+struct ledger {
 	__u32 depth, dropped; /* open spans; pushes beyond WIRE_SPAN_DEPTH */
 	struct span_open open[WIRE_SPAN_DEPTH];
 	struct wire_span current; /* the outermost open span in the making */
 	__u64 head;               /* spans ever finished */
 	__u64 evicted_end;        /* end of the newest span pushed out of the ring */
 	struct wire_span ring[WIRE_LEDGER];
-	struct walk walk; /* scratch: uprobe programs can be preempted */
 };
-_Static_assert(sizeof(struct thread) < 64800, "a task storage value has at most 64,800 bytes");
+_Static_assert(sizeof(struct ledger) < 64800, "a task storage value has at most 64,800 bytes");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct thread);
-} threads SEC(".maps");
+	__type(value, struct ledger);
+} ledgers SEC(".maps");
 
 /* ---- losses and slots -------------------------------------------------- */
 
@@ -152,7 +134,7 @@ out_full:
 	return NULL;
 }
 
-static __always_inline struct wire_slot *slot_get(const struct wire_slot_key *key)
+static __always_inline struct wire_pool_slot *slot_get(const struct wire_slot_key *key)
 {
 	__u32 *at = bpf_map_lookup_elem(&slots, key), i;
 
@@ -179,7 +161,7 @@ static __always_inline void raise_max(__u64 *max, __u64 v)
 }
 
 /* Enter one passage: self_ns <= incl_ns. */
-static __always_inline void slot_add(struct wire_slot *slot, __u64 self_ns, __u64 incl_ns)
+static __always_inline void slot_add(struct wire_pool_slot *slot, __u64 self_ns, __u64 incl_ns)
 {
 	__u32 b = hist_bucket(self_ns);
 
@@ -189,23 +171,28 @@ static __always_inline void slot_add(struct wire_slot *slot, __u64 self_ns, __u6
 	raise_max(&slot->self_max_ns, self_ns);
 	raise_max(&slot->incl_max_ns, incl_ns);
 	if (b < HIST_BUCKETS)
-		__sync_fetch_and_add(&slot->self[b], 1);
+		__sync_fetch_and_add(&slot->bucket[b].self, 1);
 	b = hist_bucket(incl_ns);
 	if (b < HIST_BUCKETS)
-		__sync_fetch_and_add(&slot->incl[b], 1);
+		__sync_fetch_and_add(&slot->bucket[b].incl, 1);
 }
 
 /* ---- the ledger -------------------------------------------------------- */
 
-/* This thread's storage; only made for threads of traced processes. */
-static __always_inline struct thread *thread_get(void)
+/* This thread's ledger, or NULL: it has none, or its storage is busy. */
+static __always_inline struct ledger *ledger_find(void)
 {
-	struct thread *t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+	return bpf_task_storage_get(&ledgers, bpf_get_current_task_btf(), NULL, 0);
+}
+
+static __always_inline struct ledger *ledger_make(__u32 local_target)
+{
+	struct ledger *l = bpf_task_storage_get(&ledgers, bpf_get_current_task_btf(), NULL,
 						BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (!t)
-		layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_STORAGE);
-	return t;
+	if (!l)
+		layer_drop(local_target, WIRE_LOST_STORAGE);
+	return l;
 }
 
 static __always_inline struct wire_proc *proc_get(__u32 tgid)
@@ -222,7 +209,7 @@ static long span_enter_part(__u32 i, struct span_entry *e)
 {
 	const struct wire_span_part *part;
 	struct wire_slot_key key = *e->base;
-	struct wire_slot *slot;
+	struct wire_pool_slot *slot;
 
 	if (i >= WIRE_SPAN_PARTS)
 		return 1;
@@ -261,8 +248,14 @@ static __always_inline void span_account(const struct wire_span *span,
 	bpf_loop(span->n_parts, span_enter_part, &e, 0);
 }
 
-/* A span that no request claimed is its process's own file operation. */
-static __always_inline void span_account_local(const struct wire_span *span, __u32 target)
+/* Take a span before who else is after it: a walk, the ring's next turn, the session's end. */
+static __always_inline int span_take(struct wire_span *span, __u32 as)
+{
+	return __sync_val_compare_and_swap(&span->claimed, SPAN_FREE, as) == SPAN_FREE;
+}
+
+/* A span that no request claimed is its process's own file operation. 1 where it was entered. */
+static __always_inline int span_account_local(struct wire_span *span, __u32 target)
 {
 	struct wire_slot_key key = {
 		.target = target,
@@ -270,96 +263,104 @@ static __always_inline void span_account_local(const struct wire_span *span, __u
 		.op = span->part[0].sub,
 	};
 
+	if (!span_take(span, SPAN_ENTERED))
+		return 0;
 	span_account(span, &key);
+	return 1;
 }
 
 /* The outermost span has ended: remember it; what falls out of the ring unclaimed was local. */
-static __always_inline void ledger_append(struct thread *t, __u32 local_target)
+static __always_inline void ledger_append(struct ledger *l, __u32 local_target)
 {
-	struct wire_span *at = &t->ring[t->head % WIRE_LEDGER];
+	struct wire_span *at = &l->ring[l->head % WIRE_LEDGER];
 
-	if (t->head >= WIRE_LEDGER && !at->claimed) {
-		t->evicted_end = at->end;
-		span_account_local(at, local_target);
+	if (l->head >= WIRE_LEDGER && span_account_local(at, local_target))
+		l->evicted_end = at->end;
+	/* not free before it is whole: the end of a session looks on from another CPU */
+	if (l->current.n_parts > 1) {
+		*at = l->current;
+	} else {
+		__builtin_memcpy(at, &l->current, sizeof(*at) - sizeof(at->part));
+		at->part[0] = l->current.part[0];
 	}
-	*at = t->current;
-	t->head++;
+	l->head++;
+	__sync_lock_test_and_set(&at->claimed, SPAN_FREE);
 }
 
-static __always_inline void span_push(struct thread *t, __u16 layer, __u8 sub, __u64 now)
+static __always_inline void span_push(struct ledger *l, __u16 layer, __u8 sub, __u64 now)
 {
 	struct span_open *o;
 
-	if (t->depth >= WIRE_SPAN_DEPTH) {
-		t->dropped++;
+	if (l->depth >= WIRE_SPAN_DEPTH) {
+		l->dropped++;
 		return;
 	}
-	if (t->depth == 0) {
-		t->current.begin = now;
-		t->current.bytes = 0;
-		t->current.file = 0;
-		t->current.frame = 0xffff;
-		t->current.claimed = 0;
-		t->current.failed = 0;
-		t->current.n_parts = 0;
+	if (l->depth == 0) {
+		l->current.begin = now;
+		l->current.bytes = 0;
+		l->current.file = 0;
+		l->current.frame = 0xffff;
+		l->current.claimed = SPAN_ENTERED;
+		l->current.failed = 0;
+		l->current.n_parts = 0;
 	}
-	o = &t->open[t->depth % WIRE_SPAN_DEPTH];
+	o = &l->open[l->depth % WIRE_SPAN_DEPTH];
 	o->begin = now;
 	o->children_ns = 0;
 	o->layer = layer;
 	o->sub = sub;
-	o->part = t->current.n_parts;
-	if (t->current.n_parts < WIRE_SPAN_PARTS) {
-		struct wire_span_part *part = &t->current.part[t->current.n_parts++];
+	o->part = l->current.n_parts;
+	if (l->current.n_parts < WIRE_SPAN_PARTS) {
+		struct wire_span_part *part = &l->current.part[l->current.n_parts++];
 
 		part->layer = layer;
 		part->sub = sub;
-		part->parent_part = t->depth ? t->open[(t->depth - 1) % WIRE_SPAN_DEPTH].part :
+		part->parent_part = l->depth ? l->open[(l->depth - 1) % WIRE_SPAN_DEPTH].part :
 					       0xff;
 		part->calls = 1;
 		part->self_ns = 0;
 		part->incl_ns = 0;
 	}
-	t->depth++;
+	l->depth++;
 }
 
 /* End the innermost open span, which must be one of this layer; returns 0, or -1 where it is not.
  */
-static __always_inline int span_pop(struct thread *t, __u16 layer, __u64 now, __u32 local_target)
+static __always_inline int span_pop(struct ledger *l, __u16 layer, __u64 now, __u32 local_target)
 {
 	struct span_open *o;
 	__u64 incl;
 
-	if (t->dropped) {
-		t->dropped--;
+	if (l->dropped) {
+		l->dropped--;
 		layer_drop(local_target, WIRE_LOST_SKIPPED);
 		return -1;
 	}
-	if (t->depth == 0)
+	if (l->depth == 0)
 		return -1;
-	o = &t->open[(t->depth - 1) % WIRE_SPAN_DEPTH];
+	o = &l->open[(l->depth - 1) % WIRE_SPAN_DEPTH];
 	if (o->layer != layer) {
 		layer_drop(local_target, WIRE_LOST_UNPAIRED);
 		return -1;
 	}
-	t->depth--;
+	l->depth--;
 	if (now < o->begin) {
 		layer_drop(local_target, WIRE_LOST_ABSURD);
 		return -1;
 	}
 	incl = now - o->begin;
 	if (o->part < WIRE_SPAN_PARTS) {
-		struct wire_span_part *part = &t->current.part[o->part];
+		struct wire_span_part *part = &l->current.part[o->part];
 
 		part->incl_ns += incl;
 		part->self_ns += incl - o->children_ns;
 	}
-	if (t->depth) {
-		t->open[(t->depth - 1) % WIRE_SPAN_DEPTH].children_ns += incl;
+	if (l->depth) {
+		l->open[(l->depth - 1) % WIRE_SPAN_DEPTH].children_ns += incl;
 		return 0;
 	}
-	t->current.end = now;
-	ledger_append(t, local_target);
+	l->current.end = now;
+	ledger_append(l, local_target);
 	return 0;
 }
 

@@ -12,8 +12,47 @@
 
 #define NO_FRAME 0xffff
 
-/* wire_span.claimed: free, taken by the walk under way, or done with. */
-enum { SPAN_FREE, SPAN_CLAIMED, SPAN_ENTERED };
+/* A frame during a walk: as the process has it, and what the walk makes of it. */
+struct walk_frame {
+	__u64 addr, xlator, begin_raw, end_raw;
+	__u64 begin, end;                   /* resolved and clipped */
+	__u64 covered;                      /* union of its children so far */
+	__u64 seg_begin, seg_end, prev_end; /* newest merged interval, end of the one before it */
+	__u16 parent, layer, op, target;
+	__u8 stack, flags, node_flags, hops;
+	__u16 this_layer, pad; /* WIRE_FRAME_MARKED: layer of the xlator it ended in */
+};
+
+/* Scratch of one thread: uprobe programs can be preempted. */
+struct walk {
+	__u32 n, n_stacks;
+	__u32 first[WIRE_MAX_STACKS + 1]; /* frames of stack s: first[s] .. first[s + 1] - 1 */
+	__u32 cursor[WIRE_MAX_STACKS];
+	__u64 stack[WIRE_MAX_STACKS];
+	__u64 pool, unique, watermark, now, thread_begin;
+	__u64 span_pos, spans_from; /* ring positions: next, first looked at */
+	__u64 max_end;
+	__s64 result;
+	__u32 tgid, tid;
+	__u32 max_hops;
+	__u32 faults; /* bits 1 << enum wire_check */
+	__u16 target, op;
+	__u8 root, origin, unsplit, layout;
+	__u64 tail_last;              /* newest xlator of the frame being split; 0: none yet */
+	__u32 n_marked, marked_done;  /* frames with WIRE_FRAME_MARKED: all, dumped */
+	__u64 done_stack, done_begin; /* request walked last, and the begin of its newest pass */
+	__u32 has_ledger, pad;        /* 1: the frames below the last hop ran on this thread */
+	__u8 raw[256];                /* one structure of the process, as read */
+	struct walk_frame frame[WIRE_MAX_FRAMES];
+};
+_Static_assert(sizeof(struct walk) < 64800, "a task storage value has at most 64,800 bytes");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct walk);
+} walks SEC(".maps");
 
 #define FAULTS_OF_SUM                                                                   \
 	(1 << WIRE_CHECK_OUTSIDE | 1 << WIRE_CHECK_NEGATIVE | 1 << WIRE_CHECK_UNSPLIT | \
@@ -22,8 +61,18 @@ enum { SPAN_FREE, SPAN_CLAIMED, SPAN_ENTERED };
 /* What the callbacks of bpf_loop() get; it must lie on the stack. */
 struct walker {
 	struct walk *w;
-	struct thread *t;
+	struct ledger *l; /* NULL: the thread has none */
 };
+
+static __always_inline struct walk *walk_get(void)
+{
+	struct walk *w = bpf_task_storage_get(&walks, bpf_get_current_task_btf(), NULL,
+					      BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!w)
+		layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_STORAGE);
+	return w;
+}
 
 static __always_inline struct walk_frame *walk_frame_at(struct walk *w, __u32 i)
 {
@@ -94,7 +143,9 @@ static __always_inline void walk_place_root(struct walk *w, struct walk_frame *f
 	}
 	if (f->end < f->begin) {
 		w->faults |= 1 << WIRE_CHECK_NEGATIVE;
+		walk_unsplit(w, WIRE_LOST_ABSURD);
 		f->end = f->begin;
+		return;
 	}
 	f->flags |= WIRE_FRAME_COUNTED;
 }
@@ -189,13 +240,13 @@ static __always_inline void walk_claim(struct walk *w, struct wire_span *span)
 	struct claim c = { .w = w, .begin = span->begin, .end = span->end, .best = NO_FRAME };
 	struct walk_frame *f;
 
+	span->frame = NO_FRAME;
 	if (span->claimed)
-		return;
+		return; /* of an earlier request, not of this one */
 	bpf_loop(w->n, claim_frame, &c, 0);
 	f = walk_frame_at(w, c.best);
-	if (!f)
+	if (!f || !span_take(span, SPAN_CLAIMED))
 		return;
-	span->claimed = SPAN_CLAIMED;
 	span->frame = c.best;
 	walk_cover(w, f, span->begin, span->end);
 }
@@ -228,14 +279,17 @@ static __always_inline __u32 merge_pick(struct walk *w, __u64 *ret_begin)
 static long merge_next(__u32 i, struct walker *m)
 {
 	struct walk *w = m->w;
-	struct wire_span *span = &m->t->ring[w->span_pos % WIRE_LEDGER];
+	struct wire_span *span;
 	__u64 first;
 	__u32 s = merge_pick(w, &first);
 
-	if (w->span_pos < m->t->head && (s >= WIRE_MAX_STACKS || span->begin < first)) {
-		walk_claim(w, span);
-		w->span_pos++;
-		return 0;
+	if (m->l && w->span_pos < m->l->head) {
+		span = &m->l->ring[w->span_pos % WIRE_LEDGER];
+		if (s >= WIRE_MAX_STACKS || span->begin < first) {
+			walk_claim(w, span);
+			w->span_pos++;
+			return 0;
+		}
 	}
 	if (s >= WIRE_MAX_STACKS)
 		return 1;
@@ -244,21 +298,22 @@ static long merge_next(__u32 i, struct walker *m)
 }
 
 /* Where in the ring this request's spans start: they ended after its part on this thread began. */
-static __always_inline void walk_find_spans(struct walk *w, struct thread *t)
+static __always_inline void walk_find_spans(struct walk *w, const struct ledger *l)
 {
 	__u32 i;
 
-	w->span_pos = t->head;
+	w->span_pos = l->head;
 	for (i = 0; i < WIRE_LEDGER; i++) {
 		if (!w->span_pos)
 			break;
-		if (t->ring[(w->span_pos - 1) % WIRE_LEDGER].begin < w->thread_begin)
+		if (l->ring[(w->span_pos - 1) % WIRE_LEDGER].begin < w->thread_begin)
 			break;
 		w->span_pos--;
-		if (t->head - w->span_pos >= WIRE_LEDGER)
+		if (l->head - w->span_pos >= WIRE_LEDGER)
 			break;
 	}
-	if (t->evicted_end > w->thread_begin)
+	/* what was pushed out before an earlier pass ended is not missed in this one */
+	if (l->evicted_end > w->thread_begin && l->evicted_end > w->watermark)
 		walk_unsplit(w, WIRE_LOST_LEDGER);
 }
 
@@ -267,7 +322,7 @@ static long find_thread_begin(__u32 i, struct walker *m)
 	struct walk *w = m->w;
 	struct walk_frame *f = walk_frame_at(w, i);
 
-	if (!f)
+	if (!f || !w->has_ledger)
 		return 1;
 	if (f->hops == w->max_hops) {
 		if (!(f->flags & WIRE_FRAME_COPY_ROOT))
@@ -294,7 +349,7 @@ static long enter_frame(__u32 i, struct walker *m)
 	struct walk *w = m->w;
 	struct walk_frame *f = walk_frame_at(w, i), *p;
 	struct wire_slot_key key;
-	struct wire_slot *slot;
+	struct wire_pool_slot *slot;
 
 	if (!f)
 		return 1;
@@ -320,10 +375,14 @@ static long enter_frame(__u32 i, struct walker *m)
 static long enter_span(__u32 i, struct walker *m)
 {
 	struct walk *w = m->w;
-	struct wire_span *span = &m->t->ring[(w->spans_from + i) % WIRE_LEDGER];
-	struct walk_frame *f = walk_frame_at(w, span->frame);
+	struct wire_span *span;
+	struct walk_frame *f;
 	struct wire_slot_key key;
 
+	if (!m->l)
+		return 1;
+	span = &m->l->ring[(w->spans_from + i) % WIRE_LEDGER];
+	f = walk_frame_at(w, span->frame);
 	if (span->claimed != SPAN_CLAIMED)
 		return 0;
 	span->claimed = SPAN_ENTERED;
@@ -335,20 +394,23 @@ static long enter_span(__u32 i, struct walker *m)
 	return 0;
 }
 
-/* The whole request as one piece that nothing could split. */
-static __always_inline struct wire_slot *enter_unsplit(struct walk *w)
+/* The whole request as one piece that nothing could split; nothing where it ended before it began.
+ */
+static __always_inline struct wire_pool_slot *enter_unsplit(struct walk *w)
 {
 	struct walk_frame *root = &w->frame[0];
 	struct wire_slot_key key;
-	struct wire_slot *slot;
+	struct wire_pool_slot *slot;
 	__u64 incl = root->end > root->begin ? root->end - root->begin : 0;
 
+	layer_drop(w->target, w->unsplit - 1);
+	if (!(root->flags & WIRE_FRAME_COUNTED))
+		return NULL;
 	walk_key(w, &key);
 	key.layer = WIRE_LAYER_UNATTRIBUTED;
 	slot = slot_get(&key);
 	if (slot)
 		slot_add(slot, incl, incl);
-	layer_drop(w->target, w->unsplit - 1);
 	return slot;
 }
 
@@ -362,7 +424,7 @@ static __always_inline void check_count(struct walk *w, enum wire_check check, _
 }
 
 /* Count how the sum check came out, and what only the root knows: bytes and errors. */
-static __always_inline void enter_checks(struct walk *w, struct wire_slot *root)
+static __always_inline void enter_checks(struct walk *w, struct wire_pool_slot *root)
 {
 	int holds = !(w->faults & FAULTS_OF_SUM);
 	__u32 c;
@@ -390,27 +452,25 @@ static __always_inline void enter_checks(struct walk *w, struct wire_slot *root)
  * Account a request whose frames have been read and linked. A global function: the verifier looks
  * at it once, by itself.
  */
-__noinline int walk_account(struct thread *t)
+__noinline int walk_account(struct walk *w, struct ledger *l)
 {
-	struct wire_slot *root = NULL;
+	struct wire_pool_slot *root = NULL;
+	struct walker m = { .w = w, .l = l };
 	struct wire_slot_key key;
-	struct walker m;
-	struct walk *w;
 	__u32 s;
 
-	if (!t)
+	if (!w)
 		return 0;
-	w = &t->walk;
-	m.w = w;
-	m.t = t;
 	for (s = 0; s < WIRE_MAX_STACKS; s++)
 		w->cursor[s] = w->first[s];
 	w->thread_begin = ~0ULL;
 	bpf_loop(w->n, find_thread_begin, &m, 0);
-	walk_find_spans(w, t);
+	if (l)
+		walk_find_spans(w, l);
 	w->spans_from = w->span_pos;
 	bpf_loop(WIRE_MAX_FRAMES + WIRE_LEDGER, merge_next, &m, 0);
-	bpf_loop(t->head - w->spans_from, enter_span, &m, 0);
+	if (l)
+		bpf_loop(l->head - w->spans_from, enter_span, &m, 0);
 	if (w->unsplit) {
 		root = enter_unsplit(w);
 	} else {

@@ -29,16 +29,24 @@ enum wire_origin { WIRE_ORIGIN_USER = 0, WIRE_ORIGIN_INTERNAL = 1 };
 #define WIRE_LAYER_UNATTRIBUTED 0
 #define WIRE_LAYER_XLATOR       64
 
+/*
+ * Xlators of a client's new graph, met before the collector has told of them, get numbers from here
+ * on; the collector finds them in "nodes" and knows by the address whose they are.
+ */
+#define WIRE_LAYER_ADOPTED 0x8000
+#define WIRE_MAX_ADOPTED   512
+
 #define WIRE_MAX_TARGETS 64
 #define WIRE_MAX_SHARDS  4
 
 /* Limits of one walk; beyond them a request is counted as unsplit, never cut silently. */
-#define WIRE_MAX_STACKS       8
+#define WIRE_MAX_STACKS       16
 #define WIRE_MAX_STACK_FRAMES 128
-#define WIRE_MAX_FRAMES       384
-#define WIRE_LEDGER           32 /* finished outermost spans that a thread remembers */
+#define WIRE_MAX_FRAMES       320
+#define WIRE_LEDGER           128 /* finished outermost spans that a thread remembers */
 #define WIRE_SPAN_PARTS       6  /* (layer, sub) pairs inside one outermost span */
 #define WIRE_SPAN_DEPTH       8
+#define WIRE_TAIL_MARKS       8 /* entries remembered of one frame */
 
 /* One histogram slot's identity: "layer, called from parent, for requests op of root". */
 struct wire_slot_key {
@@ -54,7 +62,7 @@ struct wire_slot_key {
 };
 _Static_assert(sizeof(struct wire_slot_key) == 12, "wire_slot_key");
 
-/* One slot of one shard. Every word only grows; the collector subtracts. */
+/* A slot as the collector has it: the sum over all shards. */
 struct wire_slot {
 	__u64 count;
 	__u64 self_sum_ns, incl_sum_ns;
@@ -67,12 +75,27 @@ struct wire_slot {
 };
 _Static_assert(sizeof(struct wire_slot) == 64 + 8 * HIST_BUCKETS, "wire_slot");
 
+/*
+ * One slot of one shard (map "pool"). Every word only grows; the collector subtracts. The two
+ * buckets of a duration lie side by side: a passage's self and inclusive time are often of the same
+ * size, and each page and cache line that a walk need not touch makes it cheaper.
+ */
+struct wire_pool_slot {
+	__u64 count;
+	__u64 self_sum_ns, incl_sum_ns;
+	__u64 self_max_ns, incl_max_ns;
+	__u64 errors, bytes, holds;
+	struct {
+		__u32 self, incl;
+	} bucket[HIST_BUCKETS];
+};
+_Static_assert(sizeof(struct wire_pool_slot) == 64 + 8 * HIST_BUCKETS, "wire_pool_slot");
+
 /* What was lost, and why; one growing counter each (array map "losses": [target][loss]). */
 enum wire_loss {
 	WIRE_LOST_MAP_FULL,   /* no slot left for a (target, layer, op) */
 	WIRE_LOST_RING_FULL,  /* a dump record found no room */
 	WIRE_LOST_UNPAIRED,   /* a span ended that had not begun, or began and never ended */
-	WIRE_LOST_EVICTED,    /* pushed out of a bounded map */
 	WIRE_LOST_UNREADABLE, /* process memory that could not be read during a walk */
 	WIRE_LOST_ABSURD,     /* negative durations, or longer than bricktop is attached */
 	WIRE_LOST_LEDGER,     /* requests shown unsplit: the thread's ring had wrapped */
@@ -81,6 +104,7 @@ enum wire_loss {
 	WIRE_LOST_STORAGE,    /* task storage busy or out of memory */
 	WIRE_LOST_UNKNOWN,    /* frames of an xlator that is in no known graph */
 	WIRE_LOST_SKIPPED,    /* by duty cycle or filter limits */
+	WIRE_LOST_MARKS,      /* shared frames whose entries were not all seen: shown as a group */
 	WIRE_LOSSES,
 };
 
@@ -133,6 +157,7 @@ enum wire_check {
 	X(llistxattr, PATH)    \
 	X(flistxattr, FD)      \
 	X(lremovexattr, PATH)  \
+	X(removexattr, PATH)   \
 	X(fremovexattr, FD)    \
 	X(mkdir, PATH)         \
 	X(mkdirat, PATH)       \
@@ -140,6 +165,7 @@ enum wire_check {
 	X(unlink, PATH)        \
 	X(unlinkat, PATH)      \
 	X(rename, PATH)        \
+	X(renameat, PATH)      \
 	X(renameat2, PATH)     \
 	X(link, PATH)          \
 	X(linkat, PATH)        \
@@ -150,12 +176,22 @@ enum wire_check {
 	X(readlink, PATH)      \
 	X(readlinkat, PATH)    \
 	X(utimensat, PATH)     \
+	X(chmod, PATH)         \
+	X(fchmod, FD)          \
+	X(fchmodat, PATH)      \
+	X(lchown, PATH)        \
+	X(fchown, FD)          \
+	X(fchownat, PATH)      \
+	X(statfs, PATH)        \
+	X(fstatfs, FD)         \
+	X(lseek, FD)           \
 	X(getdents64, FD)      \
 	X(copy_file_range, FD) \
 	X(io_submit, PATH)
 
 #define WIRE_SYSCALL_ENUM(name, by) WIRE_SYS_##name,
 enum wire_syscall { WIRE_SYS_NONE, WIRE_SYSCALLS(WIRE_SYSCALL_ENUM) WIRE_SYSCALL_COUNT };
+_Static_assert(WIRE_SYSCALL_COUNT <= 256, "a sub has 8 bits");
 
 /* Entry of wire_cfg.syscalls: the sub, and whether the call's first argument is a descriptor. */
 #define WIRE_SYS_BY_PATH 0
@@ -166,10 +202,10 @@ enum wire_syscall { WIRE_SYS_NONE, WIRE_SYSCALLS(WIRE_SYSCALL_ENUM) WIRE_SYSCALL
 
 /* .rodata.cfg, set before load. */
 struct wire_cfg {
-	__u32 shards;   /* 1 .. WIRE_MAX_SHARDS */
-	__u32 slots;    /* per shard */
-	__u32 own_tgid; /* bricktop itself: never traced */
-	__u32 dump;     /* 1: whole requests are wanted (map "dump_left" says how many) */
+	__u32 shards;      /* 1 .. WIRE_MAX_SHARDS */
+	__u32 slots;       /* per shard */
+	__u32 dump;        /* 1: whole requests are wanted (map "dump_left" says how many) */
+	__u32 split_tails; /* 1: frames that xlators share are split by their entries */
 	__u16 syscalls[WIRE_SYS_NUMBERS]; /* by this architecture's number; 0: not watched */
 };
 
@@ -182,8 +218,26 @@ struct wire_proc {
 	__u16 pad2;
 	__u32 first_tid; /* first thread that hit a probe, and another one: the proof that */
 	__u32 other_tid; /* a pid filter matches the whole process (broken on early 6.6) */
+	__u64 probe_hits, stepped_hits; /* uprobe hits of its threads; those at a stepped site */
 };
-_Static_assert(sizeof(struct wire_proc) == 16, "wire_proc");
+_Static_assert(sizeof(struct wire_proc) == 32, "wire_proc");
+
+/*
+ * Map "traced": tgid % WIRE_TRACED_ROWS -> the process, for hooks that every process of the host
+ * runs into. A process whose row was taken is found in "procs" alone, and its calls are not
+ * counted.
+ */
+#define WIRE_TRACED_ROWS  1024
+#define WIRE_TRACED_FIRST 4096 /* calls whose hits are all timed */
+#define WIRE_TRACED_SHIFT 4    /* of the later ones, one hit in 1 << 4 */
+
+struct wire_traced {
+	__u32 tgid; /* 0: nobody */
+	__u16 local_target, pad;
+	__u64 calls; /* system calls that its threads began: each is a hit at enter and at exit */
+	__u64 timed_ns; /* run time of their hits behind the filter, from those that are timed */
+};
+_Static_assert(sizeof(struct wire_traced) == 24, "wire_traced");
 
 /* Map "layouts": offsets of one GlusterFS release (see user/gluster_layout.h). */
 struct wire_layout {
@@ -203,28 +257,55 @@ struct wire_node_key {
 #define WIRE_NODE_HOP  2 /* io-threads: what it winds runs on another thread */
 
 struct wire_node {
-	__u16 target;
+	__u16 target; /* WIRE_MAX_TARGETS: of a brick that is not looked at */
 	__u16 layer;
 	__u16 flags;
 	__u16 pad;
+	__u64 marked;   /* set of fops whose entry is probed: 1 << fop */
+	__u64 since_ns; /* ... for frames begun from then on (CLOCK_MONOTONIC) */
 };
+_Static_assert(sizeof(struct wire_node) == 24, "wire_node");
+
+/*
+ * Map "entries": a frame's address -> who was entered with it. An xlator that winds by tail hands
+ * its own frame on, so a frame may have several. Frames are used again and again: only marks inside
+ * a frame's own begin and end are of this use.
+ */
+struct wire_entry_key {
+	__u64 frame;
+	__u32 tgid;
+	__u32 pad;
+};
+
+struct wire_mark {
+	__u64 xlator, time;
+};
+
+struct wire_entries {
+	__u64 n; /* ever made; the next goes to mark[n % WIRE_TAIL_MARKS] */
+	struct wire_mark mark[WIRE_TAIL_MARKS];
+};
+_Static_assert(sizeof(struct wire_entries) == 8 + 16 * WIRE_TAIL_MARKS, "wire_entries");
 
 /* Uprobe cookies: what a site is. */
 enum wire_site {
 	WIRE_SITE_TOP = 1, /* callback of protocol/server or mount/fuse: one hit, one request */
 	WIRE_SITE_BACKGROUND = 2, /* callback of a stack that an xlator made itself */
 };
+#define WIRE_SITE_MASK    0xff
+#define WIRE_SITE_STEPPED 0x100 /* its instruction is single-stepped: a dear hit */
 
-/* Map "callbacks" (discovery): (tgid, address of a callback) -> who called back through it. */
+/* Map "fops": tgid -> sets (1 << fop) of what was walked, and of what discovery is to look at. */
+struct wire_fops {
+	__u64 walked; /* fops of requests, by the programs */
+	__u64 wanted; /* by the collector; 0: all */
+};
+
+/* Map "callbacks" (discovery): a set of callbacks that results of stacks came back through. */
 struct wire_callback_key {
 	__u64 addr; /* frame->ret in the process */
 	__u32 tgid;
-	__u32 fop;
-};
-
-struct wire_callback {
-	__u64 hits;
-	__u64 xlator; /* whose callback it is: this of the stack's root frame */
+	__u32 pad;
 };
 
 /* ---- debug dump: one record of the ring "events" ----------------------- */
@@ -245,6 +326,8 @@ _Static_assert(sizeof(struct wire_dump_frame) == 64, "wire_dump_frame");
 #define WIRE_FRAME_DERIVED   8 /* begin was taken from a neighbour */
 #define WIRE_FRAME_CLIPPED   16
 #define WIRE_FRAME_OPEN      32
+#define WIRE_FRAME_TAIL      64  /* the part of its parent's frame since this xlator was entered */
+#define WIRE_FRAME_MARKED    128 /* its entries were looked at */
 
 struct wire_span_part {
 	__u16 layer;
@@ -259,9 +342,9 @@ struct wire_span {
 	__u64 begin, end; /* CLOCK_MONOTONIC ns */
 	__u64 bytes;      /* moved by the call, 0 where it moves none */
 	__u64 file;       /* inode number, 0 unknown */
+	__u32 claimed;    /* 0: by nobody yet */
 	__u16 frame;      /* index of the frame that claimed it; 0xffff: none did */
-	__u8 claimed, failed;
-	__u32 n_parts;
+	__u8 failed, n_parts;
 	struct wire_span_part part[WIRE_SPAN_PARTS];
 };
 _Static_assert(sizeof(struct wire_span) == 40 + 24 * WIRE_SPAN_PARTS, "wire_span");
@@ -273,8 +356,20 @@ struct wire_dump {
 	__s64 result;                    /* op_ret */
 	__u64 watermark;
 	__u32 n_frames, n_spans;
-	/* then n_frames wire_dump_frame, then n_spans wire_span */
+	__u32 n_marks, pad2;
+	/* then n_frames wire_dump_frame, n_spans wire_span, n_marks wire_dump_marks */
 };
-_Static_assert(sizeof(struct wire_dump) == 40, "wire_dump");
+_Static_assert(sizeof(struct wire_dump) == 48, "wire_dump");
+
+/* What a frame with WIRE_FRAME_MARKED was split by, as recorded. */
+struct wire_dump_marks {
+	__u16 frame;      /* index of the frame, the first of its parts */
+	__u16 this_layer; /* the xlator that the process says it ended in */
+	__u32 pad;
+	__u16 layer[WIRE_TAIL_MARKS]; /* of each mark's xlator; 0: of none that is known */
+	struct wire_entries entries;
+};
+_Static_assert(sizeof(struct wire_dump_marks) == 8 + 2 * WIRE_TAIL_MARKS + 8 + 16 * WIRE_TAIL_MARKS,
+	       "wire_dump_marks");
 
 #endif

@@ -12,15 +12,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "text.h"
+
 void app_complain(const char *fmt, ...)
 {
-	char line[1024];
+	char line[1024], clean[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "bricktop: %s\n", line);
+	/* names of other processes' files and xlators may be in it */
+	fprintf(stderr, "bricktop: %s\n", text_sanitize(clean, sizeof(clean), line));
 }
 
 int app_open_output(const struct opts *opts)
@@ -46,9 +49,29 @@ static bool is_traceable(const struct target *t)
 	return (t->kind == TARGET_BRICK || t->kind == TARGET_CLIENT) && !t->problem[0];
 }
 
+/* What is not found may be what this user cannot read: processes without a name. */
+static bool is_blind(const struct target_list *list)
+{
+	size_t i;
+
+	for (i = 0; i < list->n && geteuid(); i++) {
+		if (list->t[i].pid && list->t[i].problem[0])
+			return true;
+	}
+	return false;
+}
+
+static int complain_blind(void)
+{
+	app_complain("the GlusterFS processes here are other users': reading them needs root: try "
+		     "sudo");
+	return OPTS_EXIT_NOT_HERE;
+}
+
 /* Leave only what can be attached to. */
 static int keep_traceable(struct target_list *list)
 {
+	bool blind = is_blind(list);
 	size_t i, n = 0;
 
 	for (i = 0; i < list->n; i++) {
@@ -58,6 +81,8 @@ static int keep_traceable(struct target_list *list)
 	list->n = n;
 	if (n)
 		return 0;
+	if (blind)
+		return complain_blind();
 	app_complain("no GlusterFS brick or client that can be attached to runs here: see "
 		     "'bricktop list'");
 	return OPTS_EXIT_RUNTIME;
@@ -67,6 +92,7 @@ static int keep_traceable(struct target_list *list)
 static int keep_named(struct target_list *list, const char *word)
 {
 	struct target *one = malloc(sizeof(*one));
+	bool blind = is_blind(list);
 	char err[1024];
 	int ret;
 
@@ -75,8 +101,10 @@ static int keep_named(struct target_list *list, const char *word)
 	ret = target_resolve(list, word, one, err, sizeof(err));
 	target_list_free(list);
 	if (ret) {
-		app_complain("%s", err);
 		free(one);
+		if (ret == -ENOENT && blind)
+			return complain_blind();
+		app_complain("%s", err);
 		return OPTS_EXIT_RUNTIME;
 	}
 	list->t = one;

@@ -14,16 +14,15 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "app.h"
+#include "clock.h"
 #include "session.h"
 #include "sink.h"
 
-#define NS_PER_SEC  1000000000ULL
-#define DRAIN_NS    (2 * NS_PER_SEC)
-#define CLOSE_NS    (10 * NS_PER_SEC)
+#define DRAIN_NS    (2 * CLOCK_NS_PER_SEC)
+#define CLOSE_NS    (10 * CLOCK_NS_PER_SEC)
 #define RING_PERIOD 10 /* ms between looks at the ring: producers never wake us */
 
 enum { EV_TIMER, EV_SIGNAL, EV_PROC }; /* EV_PROC + i: process i */
@@ -34,18 +33,9 @@ struct run {
 	struct sink *sink;
 	struct sink_dump_names names;
 	int epfd, timer, sigfd, out_fd, dump_fd;
-	uint64_t end_ns, next_report_ns;
+	uint64_t end_ns, next_report_ns, n_records;
 	bool stop;
-	int interrupts;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- the loop's descriptors -------------------------------------------- */
 
@@ -90,18 +80,18 @@ static int open_loop(struct run *r)
 	return ret ?: watch_procs(r);
 }
 
-/* Wake at the next whole second of the window, the next report or the end, whichever is first. */
+/* Wake in a second, at the next report or at the end, whichever is first. */
 static void set_timer(struct run *r)
 {
-	uint64_t at = now_ns() + NS_PER_SEC;
+	uint64_t at = clock_mono_ns() + CLOCK_NS_PER_SEC;
 	struct itimerspec its = { 0 };
 
 	if (r->next_report_ns && r->next_report_ns < at)
 		at = r->next_report_ns;
 	if (r->end_ns < at)
 		at = r->end_ns;
-	its.it_value.tv_sec = (time_t)(at / NS_PER_SEC);
-	its.it_value.tv_nsec = (long)(at % NS_PER_SEC);
+	its.it_value.tv_sec = (time_t)(at / CLOCK_NS_PER_SEC);
+	its.it_value.tv_nsec = (long)(at % CLOCK_NS_PER_SEC);
 	if (!at)
 		its.it_value.tv_nsec = 1;
 	timerfd_settime(r->timer, TFD_TIMER_ABSTIME, &its, NULL);
@@ -116,6 +106,7 @@ static int on_record(void *arg, const void *record, size_t len)
 
 	if (!copy)
 		return -ENOMEM;
+	r->n_records++;
 	memcpy(copy, record, len);
 	sink_push_dump(r->sink, copy, len, &r->names);
 	return 0;
@@ -151,10 +142,11 @@ static int open_sink(struct run *r)
 	return OPTS_EXIT_RUNTIME;
 }
 
-static int push_report(struct run *r, bool memory, bool lifetime)
+/* lifetime: what the processes have counted since they started. */
+static int push_report(struct run *r, bool lifetime)
 {
 	struct snapshot *snap;
-	int ret = session_snapshot(r->session, memory, lifetime, &snap);
+	int ret = session_snapshot(r->session, !r->session->source, lifetime, &snap);
 
 	if (!ret)
 		sink_push_snapshot(r->sink, snap);
@@ -165,17 +157,17 @@ static int push_report(struct run *r, bool memory, bool lifetime)
 
 static int on_timer(struct run *r)
 {
-	uint64_t expirations, now = now_ns();
-	int ret;
+	uint64_t expirations, now = clock_mono_ns();
+	int ret = 0;
 
 	if (read(r->timer, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
 		return -errno;
 	if (session_follow(r->session))
-		watch_procs(r);
-	ret = session_collect(r->session);
+		ret = watch_procs(r);
+	ret = ret ?: session_collect(r->session);
 	if (!ret && r->next_report_ns && now >= r->next_report_ns && now < r->end_ns) {
-		ret = push_report(r, r->opts->memory_only, false);
-		ret = ret ?: session_start(r->session);
+		ret = push_report(r, false);
+		session_next_window(r->session);
 		r->next_report_ns += r->opts->interval_ns;
 	}
 	if (now >= r->end_ns || sink_error(r->sink))
@@ -192,7 +184,7 @@ static int on_event(struct run *r, uint64_t tag)
 		return on_timer(r);
 	if (tag == EV_SIGNAL) {
 		while (read(r->sigfd, &si, sizeof(si)) == (ssize_t)sizeof(si))
-			r->interrupts++;
+			;
 		r->stop = true;
 		return 0;
 	}
@@ -214,6 +206,12 @@ static bool is_over(const struct run *r)
 	return true;
 }
 
+static void take_dumps(struct run *r)
+{
+	if (r->opts->dump_requests && r->session->source)
+		source_poll_ring(r->session->source, on_record, r);
+}
+
 static int loop(struct run *r)
 {
 	struct epoll_event ev[16];
@@ -221,13 +219,14 @@ static int loop(struct run *r)
 
 	set_timer(r);
 	while (!r->stop && !ret && !is_over(r)) {
-		n = epoll_wait(r->epfd, ev, 16, r->opts->dump_requests ? RING_PERIOD : -1);
+		n = epoll_wait(r->epfd, ev, 16,
+			       r->opts->dump_requests ? RING_PERIOD : SESSION_LOOK_MS);
 		if (n < 0 && errno != EINTR)
 			return -errno;
+		ret = session_look(r->session);
 		for (i = 0; i < n && !ret; i++)
 			ret = on_event(r, ev[i].data.u64);
-		if (r->opts->dump_requests)
-			source_poll_ring(r->session->source, on_record, r);
+		take_dumps(r);
 	}
 	return ret;
 }
@@ -244,7 +243,7 @@ static int show_memory(struct run *r)
 
 	if (ret || r->opts->json)
 		return ret;
-	ret = push_report(r, true, true);
+	ret = push_report(r, true);
 	if (!ret)
 		sink_drain(r->sink, DRAIN_NS);
 	return ret;
@@ -253,21 +252,38 @@ static int show_memory(struct run *r)
 /* Probes in; where they cannot be, the memory mode goes on and the report says why. */
 static int put_probes_in(struct run *r)
 {
-	const char *slots = getenv("BRICKTOP_SLOTS");
+	const char *slots = getenv("BRICKTOP_SLOTS"), *uprobe = getenv("BRICKTOP_UPROBE");
+	const char *layers = getenv("BRICKTOP_LAYERS");
 	struct source_config config = {
 		.n_targets = (unsigned int)r->session->n_targets,
 		.slots = slots ? (unsigned int)strtoul(slots, NULL, 10) : 0,
+		.layers_off = layers && !strcmp(layers, "none"),
+		.static_off = getenv("BRICKTOP_DISCOVER") != NULL,
 		.dump = r->opts->dump_requests > 0,
 		.dump_count = r->opts->dump_requests,
+		.split_tails = r->opts->split_tails,
+		.perf_only = uprobe && !strcmp(uprobe, "perf"),
 	};
-	char err[512] = "";
-	int ret;
 
-	if (r->opts->memory_only)
-		return 0;
-	ret = session_attach(r->session, &config, err, sizeof(err));
-	if (ret)
-		app_complain("%s", err[0] ? err : strerror(-ret));
+	return r->opts->memory_only ? 0 : session_attach(r->session, &config);
+}
+
+/* The window, and its report: also where it breaks off, of what was measured until then. */
+static int measure(struct run *r)
+{
+	int ret = put_probes_in(r), last;
+
+	ret = ret ?: session_start(r->session);
+	r->end_ns = clock_mono_ns() + r->opts->duration_ns;
+	if (r->opts->interval_ns)
+		r->next_report_ns = clock_mono_ns() + r->opts->interval_ns;
+	ret = ret ?: loop(r);
+	last = session_finish(r->session);
+	ret = ret ?: last;
+	last = push_report(r, false);
+	ret = ret ?: last;
+	session_detach(r->session);
+	take_dumps(r);
 	return ret;
 }
 
@@ -280,22 +296,34 @@ static int investigate(struct run *r)
 		app_complain("cannot start: %s", strerror(-ret));
 		return OPTS_EXIT_RUNTIME;
 	}
-	if (put_probes_in(r))
+	ret = measure(r);
+	if (ret) {
+		app_complain("the measurement broke off: %s", strerror(-ret));
 		return OPTS_EXIT_RUNTIME;
-	ret = session_start(r->session);
-	r->end_ns = now_ns() + r->opts->duration_ns;
-	if (r->opts->interval_ns)
-		r->next_report_ns = now_ns() + r->opts->interval_ns;
-	ret = ret ?: loop(r);
-	ret = ret ?: session_finish(r->session);
-	ret = ret ?: push_report(r, r->opts->memory_only, false);
-	session_detach(r->session);
-	if (r->opts->dump_requests)
-		source_poll_ring(r->session->source, on_record, r);
-	if (!ret)
+	}
+	if (!r->opts->dump_requests || r->session->source)
 		return OPTS_EXIT_OK;
-	app_complain("the measurement broke off: %s", strerror(-ret));
+	app_complain("no request could be dumped: no probe is in, and the report says why");
 	return OPTS_EXIT_RUNTIME;
+}
+
+/* What of the requests that were to be dumped is not in the file. */
+static int check_dumps(const struct run *r, const struct sink_status *st)
+{
+	uint64_t lost = st->dropped_dumps + st->bad_dumps;
+
+	if (lost) {
+		app_complain("%llu of %llu dumped requests are missing in '%s': it was not written "
+			     "fast enough",
+			     (unsigned long long)lost, (unsigned long long)r->n_records,
+			     r->opts->dump_path);
+		return OPTS_EXIT_RUNTIME;
+	}
+	if (r->session->source && r->n_records < r->opts->dump_requests)
+		app_complain("%llu of %llu requests were dumped: no more ended in time",
+			     (unsigned long long)r->n_records,
+			     (unsigned long long)r->opts->dump_requests);
+	return OPTS_EXIT_OK;
 }
 
 static int close_sink(struct run *r, int status)
@@ -307,6 +335,8 @@ static int close_sink(struct run *r, int status)
 		close(r->dump_fd);
 	if (r->out_fd > STDERR_FILENO)
 		close(r->out_fd);
+	if (ret == 0 && r->sink && r->opts->dump_requests)
+		return check_dumps(r, &st) ?: status;
 	if (ret == 0)
 		return status;
 	if (st.out_error || st.timed_out)
@@ -341,11 +371,6 @@ int app_attach(const struct opts *opts)
 	char err[1024] = "";
 	int status;
 
-	if (geteuid() != 0) {
-		app_complain(
-			"attaching needs root (CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE): try sudo");
-		return 77;
-	}
 	status = app_targets(opts, &list);
 	if (status)
 		return status;
@@ -353,6 +378,8 @@ int app_attach(const struct opts *opts)
 	if (session_open(&list, opts->dump_requests > 0, &r.session, err, sizeof(err))) {
 		app_complain("%s", err);
 	} else {
+		if (err[0])
+			app_complain("%s", err);
 		r.names = session_names(r.session);
 		status = open_sink(&r);
 		if (!status)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rights.h"
 #include "uprobe.h"
 
 struct embedded_object {
@@ -162,14 +163,21 @@ static struct bpf_object *open_object(const char *name)
 	return NULL;
 }
 
-static const char *why_not(int error)
+/* In words; buf may be used. */
+static const char *why_not(int error, char *buf, size_t size)
 {
+	const char *rights = rights_why_not(error, buf, size);
+
+	if (rights)
+		return rights;
 	switch (-error) {
 	case EPERM:
-		return "the kernel refuses it: no CAP_BPF and CAP_PERFMON, or lockdown";
+		return "the kernel refuses it";
 	case EACCES:
 	case E2BIG:
 		return "the kernel's verifier refuses the program";
+	case EINVAL:
+		return "this kernel lacks a helper, a map or a hook that it uses";
 	case ENOENT:
 	case ESRCH:
 		return "this kernel has no BTF (/sys/kernel/btf/vmlinux) or lacks what it needs";
@@ -257,15 +265,17 @@ int attach_load(struct attach *a, const char *object, const char *const *variant
 {
 	struct choice c = { .variants = variants };
 	struct bpf_object *obj;
+	char why[128];
 	int ret;
 
 	if (a->n == MAX_LOADED)
 		return -ENOSPC;
-	ret = load_chosen(a, object, &c, &obj);
-	while (ret && ret != -EPERM && find_refused(a, object, &c) && has_all_steps(object, &c))
+	ret = has_all_steps(object, &c) ? load_chosen(a, object, &c, &obj) : -ENOENT;
+	while (ret && find_refused(a, object, &c) && has_all_steps(object, &c))
 		ret = load_chosen(a, object, &c, &obj);
 	if (ret) {
-		snprintf(err, err_size, "cannot load BPF object '%s': %s", object, why_not(ret));
+		snprintf(err, err_size, "cannot load BPF object '%s': %s", object,
+			 why_not(ret, why, sizeof(why)));
 		return ret;
 	}
 	a->obj[a->n++] = obj;
@@ -297,6 +307,7 @@ int attach_auto(struct attach *a, const char *object, char *err, size_t err_size
 	size_t before = a->n_links;
 	struct bpf_program *prog;
 	struct bpf_link *link;
+	char why[128];
 	int ret;
 
 	if (!obj)
@@ -311,7 +322,7 @@ int attach_auto(struct attach *a, const char *object, char *err, size_t err_size
 		}
 		ret = a->n_links < MAX_LINKS ? -errno : -ENOSPC;
 		snprintf(err, err_size, "cannot attach '%s': %s", bpf_program__section_name(prog),
-			 why_not(ret));
+			 why_not(ret, why, sizeof(why)));
 		while (a->n_links > before)
 			bpf_link__destroy(a->link[--a->n_links]);
 		return ret;
@@ -321,7 +332,7 @@ int attach_auto(struct attach *a, const char *object, char *err, size_t err_size
 
 void attach_detach(struct attach *a)
 {
-	while (a->n_links)
+	while (a && a->n_links)
 		bpf_link__destroy(a->link[--a->n_links]);
 }
 

@@ -39,7 +39,7 @@ int attach_load(struct attach *a, const char *object, const char *const *variant
  */
 int attach_auto(struct attach *a, const char *object, char *err, size_t err_size);
 
-/* Detach what attach_auto() attached; maps and programs stay. */
+/* Detach what attach_auto() attached; maps and programs stay. NULL is a no-op. */
 void attach_detach(struct attach *a);
 
 /* Descriptor of a map or a program of the loaded objects; -ENOENT. */

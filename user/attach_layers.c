@@ -16,6 +16,8 @@
 #include "layers.h"
 #include "source_priv.h"
 
+#define MAX_REREADS 2
+
 /* ---- attaching --------------------------------------------------------- */
 
 static int attach_layer(struct source *src, const struct layer *layer, char *err, size_t err_size)
@@ -25,24 +27,24 @@ static int attach_layer(struct source *src, const struct layer *layer, char *err
 	return ret ?: attach_auto(src->attach, layer->object, err, err_size);
 }
 
-int source_attach_layers(struct source *src, struct model *m)
+void source_attach_layers(struct source *src, struct model *m)
 {
 	const struct layer *layer;
+	const char *why;
 	char err[256];
 	unsigned int i;
-	int ret = 0;
 
-	for (i = LAYER_NONE + 1; i < LAYER_COUNT && !ret; i++) {
+	for (i = LAYER_NONE + 1; i < LAYER_COUNT; i++) {
 		layer = layer_get(i);
-		if (src->layers_off || !layer->on) {
-			ret = model_feed_off(m, layer->title, "switched off");
-			continue;
-		}
 		err[0] = '\0';
-		if (attach_layer(src, layer, err, sizeof(err)))
-			ret = model_feed_off(m, layer->title, err[0] ? err : "cannot be attached");
+		why = NULL;
+		if (src->layers_off || !layer->on)
+			why = "switched off";
+		else if (attach_layer(src, layer, err, sizeof(err)))
+			why = err[0] ? err : "cannot be attached";
+		if (why)
+			(void)model_feed_off(m, layer->title, why);
 	}
-	return ret;
 }
 
 /* A walk over all tasks' rings. */
@@ -51,6 +53,8 @@ void source_flush_spans(struct source *src)
 	int prog = attach_prog_fd(src->attach, "on_flush"), link, iter;
 	char nothing[64];
 
+	src->is_last = true;
+	src->is_grouped = false;
 	if (prog < 0)
 		return;
 	link = bpf_link_create(prog, 0, BPF_TRACE_ITER, NULL);
@@ -72,7 +76,22 @@ void source_detach(struct source *src)
 
 /* ---- reading ----------------------------------------------------------- */
 
-/* The slots in use: read anew only when more are. */
+/*
+ * The slots in use: read anew only when more are, and twice again where some are missing. A slot is
+ * counted before it is in the map; one that two CPUs counted at once never comes.
+ */
+static bool must_read_slots(struct source *src, __u32 used)
+{
+	if (used != src->used_seen)
+		src->rereads = 0;
+	else if (src->n_known == used || src->rereads == MAX_REREADS)
+		return false;
+	else
+		src->rereads++;
+	src->used_seen = used;
+	return true;
+}
+
 static int read_slots(struct source *src)
 {
 	int used_fd = attach_map_fd(src->attach, "slots_used");
@@ -86,7 +105,7 @@ static int read_slots(struct source *src)
 		return -errno;
 	if (used > src->cfg.slots)
 		used = src->cfg.slots;
-	if (used == src->used_seen && src->n_known == used)
+	if (!must_read_slots(src, used))
 		return 0;
 	grown = realloc(src->known, (used + 1) * sizeof(*grown));
 	if (!grown)
@@ -97,22 +116,21 @@ static int read_slots(struct source *src)
 		at = &key;
 		if (bpf_map_lookup_elem(fd, &key, &index) || index >= src->cfg.slots)
 			continue;
-		src->known[n].key = key;
-		src->known[n++].index = index;
+		src->known[n++] = (struct source_slot){ .key = key, .index = index };
 	}
 	src->n_known = n;
-	src->used_seen = used;
+	src->is_grouped = false;
 	return 0;
 }
 
-/* One slot over all shards. The words grow while they are read; each is read once. */
-static void sum_slot(const struct source *src, __u32 index, struct wire_slot *ret_sum)
+/* Add one slot over all shards. The words grow while they are read; each is read once. */
+static void add_slot(const struct source *src, __u32 index, struct wire_slot *ret_sum)
 {
 	__u32 shard, b;
 
-	memset(ret_sum, 0, sizeof(*ret_sum));
 	for (shard = 0; shard < src->cfg.shards; shard++) {
-		const volatile struct wire_slot *s = &src->pool[index + src->cfg.slots * shard];
+		const volatile struct wire_pool_slot *s =
+			&src->pool[index + src->cfg.slots * shard];
 		__u64 self_max = s->self_max_ns, incl_max = s->incl_max_ns;
 
 		ret_sum->count += s->count;
@@ -126,12 +144,13 @@ static void sum_slot(const struct source *src, __u32 index, struct wire_slot *re
 		if (incl_max > ret_sum->incl_max_ns)
 			ret_sum->incl_max_ns = incl_max;
 		for (b = 0; s->count && b < HIST_BUCKETS; b++) {
-			ret_sum->self[b] += s->self[b];
-			ret_sum->incl[b] += s->incl[b];
+			ret_sum->self[b] += s->bucket[b].self;
+			ret_sum->incl[b] += s->bucket[b].incl;
 		}
 	}
 }
 
+/* What nobody's is may be anybody's: it is said of each target. */
 void source_read_losses(struct source *src, unsigned int target, __u64 ret_losses[WIRE_LOSSES])
 {
 	const volatile __u64 *own = src->losses + (size_t)target * WIRE_LOSSES;
@@ -151,22 +170,167 @@ void source_read_checks(struct source *src, unsigned int target, __u64 ret_check
 		ret_checks[i] = own[i];
 }
 
-int source_feed(struct source *src, struct model *m, unsigned int n_targets)
+/* The layer's real number; 0 where it is an xlator of which nothing is known yet. */
+static __u16 real_layer(const struct source *src, __u16 layer)
 {
-	__u64 losses[WIRE_LOSSES], checks[WIRE_CHECKS], misses = source_recursion_misses(src);
-	struct wire_slot sum;
-	unsigned int t;
+	__u32 i = layer - (__u32)WIRE_LAYER_ADOPTED;
+
+	return layer < WIRE_LAYER_ADOPTED ? layer : i < WIRE_MAX_ADOPTED ? src->real_layer[i] : 0;
+}
+
+/*
+ * What the model calls the slot; false: not known yet. In the end an xlator that came and went
+ * unidentified keeps the number that it was given.
+ */
+static bool name_slot(const struct source *src, struct source_slot *slot)
+{
+	__u16 layer = real_layer(src, slot->key.layer), parent = real_layer(src, slot->key.parent);
+
+	slot->name = slot->key;
+	if (src->is_last) {
+		layer = layer ?: slot->key.layer;
+		parent = parent ?: slot->key.parent;
+	}
+	slot->name.layer = layer;
+	slot->name.parent = parent;
+	return (layer || !slot->key.layer) && (parent || !slot->key.parent);
+}
+
+static int by_name(const void *a, const void *b, void *known)
+{
+	const struct source_slot *slot = known;
+
+	return memcmp(&slot[*(const __u32 *)a].name, &slot[*(const __u32 *)b].name,
+		      sizeof(slot->name));
+}
+
+/* List the slots that are the same but for numbers given before their xlator was known. */
+static int group_slots(struct source *src)
+{
+	__u32 *sorted = malloc((src->n_known + 1) * sizeof(*sorted));
+	size_t i, n = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (i = 0; i < src->n_known; i++) {
+		struct source_slot *slot = &src->known[i];
+
+		slot->next = NO_SLOT;
+		slot->is_head = false;
+		slot->refused = 0;
+		src->seen[slot->index].still = 0; /* fed anew, with its list */
+		if (name_slot(src, slot))
+			sorted[n++] = (__u32)i;
+	}
+	qsort_r(sorted, n, sizeof(*sorted), by_name, src->known);
+	for (i = 0; i < n; i++) {
+		if (!i || by_name(&sorted[i - 1], &sorted[i], src->known))
+			src->known[sorted[i]].is_head = true;
+		else
+			src->known[sorted[i - 1]].next = sorted[i];
+	}
+	free(sorted);
+	src->is_grouped = true;
+	return 0;
+}
+
+/*
+ * A passage is counted first and entered in its bucket right after: one more read after the count
+ * has stopped sees all of it.
+ */
+static bool has_moved(struct source *src, __u32 index)
+{
+	struct source_seen *seen = &src->seen[index];
+	__u64 count = 0;
+	__u32 shard;
+
+	for (shard = 0; shard < src->cfg.shards; shard++) {
+		const volatile struct wire_pool_slot *s =
+			&src->pool[index + src->cfg.slots * shard];
+
+		count += s->count;
+	}
+	if (count != seen->count)
+		seen->still = 0;
+	seen->count = count;
+	return seen->still++ < 2;
+}
+
+/* Feed a slot, with those of the same name. What the model has no room for is lost, and counted. */
+static int feed_slot(struct source *src, struct model *m, struct source_slot *head)
+{
+	struct wire_slot sum = { 0 };
+	bool moved = false;
+	__u32 i;
+	int ret;
+
+	for (i = (__u32)(head - src->known); i != NO_SLOT; i = src->known[i].next)
+		moved |= has_moved(src, src->known[i].index);
+	if (!moved)
+		return 0;
+	for (i = (__u32)(head - src->known); i != NO_SLOT; i = src->known[i].next)
+		add_slot(src, src->known[i].index, &sum);
+	ret = model_feed_slot(m, &head->name, &sum);
+	head->refused = ret ? sum.count : 0;
+	return ret == -ENOMEM ? ret : 0;
+}
+
+static int feed_slots(struct source *src, struct model *m)
+{
 	size_t i;
 	int ret = read_slots(src);
 
+	if (!ret && !src->is_grouped)
+		ret = group_slots(src);
 	for (i = 0; !ret && i < src->n_known; i++) {
-		sum_slot(src, src->known[i].index, &sum);
-		ret = model_feed_slot(m, &src->known[i].key, &sum);
+		if (src->known[i].is_head)
+			ret = feed_slot(src, m, &src->known[i]);
 	}
+	return ret;
+}
+
+static __u64 count_refused(const struct source *src, unsigned int target)
+{
+	__u64 n = 0;
+	size_t i;
+
+	for (i = 0; i < src->n_known; i++) {
+		if (src->known[i].key.target == target)
+			n += src->known[i].refused;
+	}
+	return n;
+}
+
+static bool is_nameless(const struct source_slot *slot)
+{
+	return slot->is_head && slot->name.layer >= WIRE_LAYER_ADOPTED;
+}
+
+static void tell_nameless(const struct source *src, struct model *m)
+{
+	size_t i;
+
+	for (i = 0; i < src->n_known && !is_nameless(&src->known[i]); i++)
+		;
+	if (i < src->n_known)
+		(void)model_feed_off(m, "xlator names",
+				     "xlators of a graph that was replaced before it could be read "
+				     "are shown by number");
+}
+
+int source_feed(struct source *src, struct model *m, unsigned int n_targets)
+{
+	__u64 losses[WIRE_LOSSES], checks[WIRE_CHECKS], misses = source_recursion_misses(src);
+	unsigned int t;
+	int ret = feed_slots(src, m);
+
+	if (src->is_last)
+		tell_nameless(src, m);
 	for (t = 0; t < n_targets; t++) {
 		source_read_losses(src, t, losses);
 		source_read_checks(src, t, checks);
-		model_feed_lost(m, t, losses, misses, 0);
+		losses[WIRE_LOST_MAP_FULL] += count_refused(src, t);
+		model_feed_lost(m, t, losses, misses, MODEL_NOT_COUNTED);
 		model_feed_checks(m, t, checks);
 	}
 	return ret;
@@ -179,10 +343,10 @@ static bool is_uprobe(const char *name)
 	return strstr(name, "__multi") || strstr(name, "__perf");
 }
 
+/* Uprobe programs run in targets only, the others in every process of the host. */
 void source_meter(struct source *src, struct meter_interval *interval)
 {
-	uint64_t run_ns = 0, uprobe_hits = 0, tp_hits = 0;
-	struct meter_prog prog;
+	struct meter_prog prog, uprobes = { 0 }, tracepoints = { 0 }, *sum;
 	const char *name;
 	size_t i;
 	int fd;
@@ -190,15 +354,38 @@ void source_meter(struct source *src, struct meter_interval *interval)
 	for (i = 0; (fd = attach_prog_nth(src->attach, i, &name)) >= 0; i++) {
 		if (meter_read_prog(fd, &prog))
 			continue;
-		run_ns += prog.run_ns;
-		*(is_uprobe(name) ? &uprobe_hits : &tp_hits) += prog.hits;
+		sum = is_uprobe(name) ? &uprobes : &tracepoints;
+		sum->run_ns += prog.run_ns;
+		sum->hits += prog.hits;
 	}
-	interval->bpf_run_ns = run_ns - src->last_run_ns;
-	interval->emulated_hits = uprobe_hits - src->last_uprobe_hits;
-	interval->tracepoint_hits = tp_hits - src->last_tp_hits;
-	src->last_run_ns = run_ns;
-	src->last_uprobe_hits = uprobe_hits;
-	src->last_tp_hits = tp_hits;
+	interval->not_counted = src->stats_fd < 0;
+	interval->uprobe_run_ns = uprobes.run_ns - src->last_uprobes.run_ns;
+	interval->emulated_hits = uprobes.hits - src->last_uprobes.hits;
+	interval->tracepoint_run_ns = tracepoints.run_ns - src->last_tracepoints.run_ns;
+	interval->tracepoint_hits = tracepoints.hits - src->last_tracepoints.hits;
+	src->last_uprobes = uprobes;
+	src->last_tracepoints = tracepoints;
+}
+
+int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret_paid)
+{
+	__u32 at = (__u32)tgid % WIRE_TRACED_ROWS;
+	struct meter_target paid = { 0 };
+	struct wire_traced row;
+	struct wire_proc proc;
+
+	if (source_get_proc(src, tgid, &proc))
+		return -ENOENT;
+	paid.stepped_hits = proc.stepped_hits;
+	paid.emulated_hits = proc.probe_hits - proc.stepped_hits;
+	if (!bpf_map_lookup_elem(attach_map_fd(src->attach, "traced"), &at, &row) &&
+	    row.tgid == (__u32)tgid) {
+		paid.has_tracepoints = true;
+		paid.tracepoint_hits = 2 * row.calls;
+		paid.tracepoint_work_ns = row.timed_ns;
+	}
+	*ret_paid = paid;
+	return 0;
 }
 
 uint64_t source_recursion_misses(struct source *src)

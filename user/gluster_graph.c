@@ -255,3 +255,18 @@ int gluster_proc_refresh(struct gluster_proc *gp, char *err_text, size_t err_siz
 		explain_open(procmem_pid(gp->pm), err, err_text, err_size);
 	return err;
 }
+
+bool gluster_proc_switched(struct gluster_proc *gp)
+{
+	uint64_t active;
+	size_t i;
+
+	if (!gp->root_xl_addr ||
+	    procmem_read_u64(gp->pm, gp->ctx_addr + gp->layout->ctx_active, &active) || !active)
+		return false;
+	for (i = 0; i < gp->n_graphs; i++) {
+		if (gp->graphs[i].addr == active)
+			return !gp->graphs[i].is_active;
+	}
+	return true;
+}

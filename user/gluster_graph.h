@@ -67,6 +67,12 @@ void gluster_proc_close(struct gluster_proc *gp);
  */
 int gluster_proc_refresh(struct gluster_proc *gp, char *err, size_t err_size);
 
+/*
+ * One read: whether a client's process has another graph in use than the one known. It takes that
+ * into use some milliseconds before requests do.
+ */
+bool gluster_proc_switched(struct gluster_proc *gp);
+
 /* One xlator's statistics for one fop. Validity: has_* false means "not known", never 0. */
 struct gluster_stat {
 	uint64_t wound;     /* calls ever wound to it */

@@ -30,13 +30,6 @@ struct reader {
 	unsigned int n_frames;
 };
 
-struct brief {
-	struct gluster_stack stack;
-	uint64_t copy_addr; /* the copied stack in which it goes on; 0: none */
-	uint64_t age_ns;
-	bool has_age, background;
-};
-
 /* The whole list once, from its tail. -EAGAIN where it moved; what was read until then is kept. */
 static int list_stacks(struct gluster_proc *gp, struct gluster_stack *stacks, size_t *ret_n)
 {
@@ -151,22 +144,28 @@ static void set_place(const struct reader *r, const struct gluster_frame *frame,
 
 /* The graph of the first frame below the shared top; a brick's connection is bound to its top too.
  */
-static void set_graph(const struct reader *r, const struct gluster_stack *stack,
-		      struct gluster_request *req)
+static uint64_t find_graph(const struct reader *r, const struct gluster_stack *stack)
 {
 	const struct gluster_graph *graph = NULL;
 	uint64_t bound;
 
-	snprintf(req->volume, sizeof(req->volume), "-");
-	for (unsigned int i = 0; i < r->n_frames && !req->graph_key; i++) {
+	for (unsigned int i = 0; i < r->n_frames; i++) {
 		const struct gluster_xlator *xl = find_xlator(r->gp, r->frames[i].xlator, &graph);
 
 		if (xl && xl != &graph->xl[0])
-			req->graph_key = graph->key;
+			return graph->key;
 	}
-	if (!req->graph_key && stack->client &&
+	if (stack->client &&
 	    !procmem_read_u64(r->gp->pm, stack->client + r->layout->client_bound_xl, &bound))
-		req->graph_key = bound;
+		return bound;
+	return 0;
+}
+
+static void set_graph(const struct reader *r, const struct gluster_stack *stack,
+		      struct gluster_request *req)
+{
+	req->graph_key = find_graph(r, stack);
+	snprintf(req->volume, sizeof(req->volume), "-");
 	for (size_t g = 0; g < r->gp->n_graphs; g++)
 		if (r->gp->graphs[g].key == req->graph_key)
 			snprintf(req->volume, sizeof(req->volume), "%s", r->gp->graphs[g].volume);
@@ -185,17 +184,16 @@ static void set_client(const struct reader *r, const struct gluster_stack *stack
 	text_sanitize(req->client, sizeof(req->client), raw);
 }
 
-static void set_fop(const struct reader *r, const struct gluster_stack *stack,
-		    struct gluster_request *req)
+static unsigned int find_fop(const struct reader *r, const struct gluster_stack *stack)
 {
 	uint32_t op = stack->op;
 
 	if (stack->type > TYPE_FOP)
-		return;
+		return 0;
 	/* write-behind's own stacks leave it to their frames */
 	for (unsigned int i = r->n_frames; !op && i-- > 0;)
 		op = r->frames[i].op;
-	req->fop = op < r->layout->max_fop ? op : 0;
+	return op < r->layout->max_fop ? op : 0;
 }
 
 /*
@@ -240,30 +238,33 @@ static int read_frames(struct reader *r, struct gluster_stack *stack)
 				   &r->n_frames);
 }
 
-/* What sorting and merging need of a stack; the rest is read for those that are returned. */
-static int read_brief(struct reader *r, struct brief *b)
+/* What counting, sorting and merging need of a stack. */
+static int read_brief(struct reader *r, struct gluster_stack *stack, struct gluster_brief *ret_b)
 {
-	int err = read_frames(r, &b->stack);
+	int err = read_frames(r, stack);
 
 	if (err)
 		return err;
-	b->background = !came_from_outside(r);
-	b->has_age = set_age(r, &r->frames[r->n_frames - 1], &b->age_ns);
+	*ret_b = (struct gluster_brief){ .stack_addr = stack->addr, .unique = stack->unique };
+	ret_b->background = !came_from_outside(r);
+	ret_b->has_age = set_age(r, &r->frames[r->n_frames - 1], &ret_b->age_ns);
+	ret_b->graph_key = find_graph(r, stack);
+	ret_b->fop = find_fop(r, stack);
 	return 0;
 }
 
 static int compare_uniques(const void *a, const void *b)
 {
-	const struct brief *x = a, *y = b;
+	const struct gluster_brief *x = a, *y = b;
 
-	if (x->stack.unique != y->stack.unique)
-		return x->stack.unique < y->stack.unique ? -1 : 1;
+	if (x->unique != y->unique)
+		return x->unique < y->unique ? -1 : 1;
 	return (int)x->background - (int)y->background;
 }
 
 static int compare_ages(const void *a, const void *b)
 {
-	const struct brief *x = a, *y = b;
+	const struct gluster_brief *x = a, *y = b;
 
 	if (x->has_age != y->has_age)
 		return x->has_age ? -1 : 1;
@@ -274,20 +275,19 @@ static int compare_ages(const void *a, const void *b)
  * On a client, a copied stack (replicate, disperse) carries its request on: the request sits where
  * its newest copy is. Copies whose request has been answered stay, as background.
  */
-static void merge_copies(struct brief *list, size_t *n)
+static void merge_copies(struct gluster_brief *list, size_t *n)
 {
-	struct brief *request = NULL;
+	struct gluster_brief *request = NULL;
 	uint64_t newest_ns = 0;
 	size_t kept = 0;
 
 	qsort(list, *n, sizeof(*list), compare_uniques);
 	for (size_t i = 0; i < *n; i++) {
-		struct brief *b = &list[i];
+		struct gluster_brief *b = &list[i];
 
-		if (b->background && b->stack.unique && request &&
-		    request->stack.unique == b->stack.unique) {
+		if (b->background && b->unique && request && request->unique == b->unique) {
 			if (!request->copy_addr || b->age_ns < newest_ns) {
-				request->copy_addr = b->stack.addr;
+				request->copy_addr = b->stack_addr;
 				newest_ns = b->age_ns;
 			}
 			continue;
@@ -300,58 +300,63 @@ static void merge_copies(struct brief *list, size_t *n)
 }
 
 /* The place of a request that went on in a copied stack; unchanged where that has ended by now. */
-static void follow_copy(struct reader *r, const struct brief *b, struct gluster_request *req)
+static void follow_copy(struct reader *r, const struct gluster_brief *b,
+			struct gluster_request *req)
 {
 	struct gluster_stack copy;
 
 	if (gluster_read_stack(r->gp->pm, r->layout, b->copy_addr, &copy) ||
-	    copy.pool != r->gp->pool_addr || copy.unique != b->stack.unique ||
+	    copy.pool != r->gp->pool_addr || copy.unique != b->unique ||
 	    read_frames(r, &copy))
 		return;
 	set_place(r, deepest_open(r), req);
 }
 
 /* -EAGAIN: it has ended, or the stack is another request's by now. */
-static int read_request(struct reader *r, struct brief *b, bool with_files,
+static int read_request(struct reader *r, const struct gluster_brief *b, bool with_files,
 			struct gluster_request *req)
 {
-	uint64_t unique = b->stack.unique;
-	int err = read_frames(r, &b->stack);
+	struct gluster_stack stack;
+	int err = gluster_read_stack(r->gp->pm, r->layout, b->stack_addr, &stack);
 
+	if (err == -ESRCH)
+		return err;
+	if (err || stack.pool != r->gp->pool_addr || stack.ctx != r->gp->ctx_addr)
+		return -EAGAIN;
+	err = read_frames(r, &stack);
 	if (err)
 		return err;
-	if (b->stack.unique != unique)
+	if (stack.unique != b->unique)
 		return -EAGAIN;
 	memset(req, 0, sizeof(*req));
-	req->stack_addr = b->stack.addr;
-	req->unique = unique;
-	req->app_pid = b->stack.pid;
-	req->uid = b->stack.uid;
+	req->stack_addr = b->stack_addr;
+	req->unique = b->unique;
+	req->app_pid = stack.pid;
+	req->uid = stack.uid;
 	req->background = b->background;
 	req->has_age = b->has_age;
 	req->age_ns = b->age_ns;
-	set_fop(r, &b->stack, req);
+	req->fop = find_fop(r, &stack);
 	set_place(r, deepest_open(r), req);
-	set_graph(r, &b->stack, req);
-	set_client(r, &b->stack, req);
+	set_graph(r, &stack, req);
+	set_client(r, &stack, req);
 	if (with_files)
-		set_file(r, &b->stack, req);
+		set_file(r, &stack, req);
 	if (b->copy_addr)
 		follow_copy(r, b, req);
 	return 0;
 }
 
-/* Oldest first, as many as are asked for. */
-static int choose(struct reader *r, const struct gluster_stack *stacks, size_t n_stacks,
-		  struct brief **ret_list, size_t *ret_n)
+/* All of the stacks that can still be read, oldest first. */
+static int read_briefs(struct reader *r, struct gluster_stack *stacks, size_t n_stacks,
+		       struct gluster_brief **ret_list, size_t *ret_n)
 {
-	struct brief *list = calloc(n_stacks + 1, sizeof(*list));
+	struct gluster_brief *list = calloc(n_stacks + 1, sizeof(*list));
 	size_t n = 0;
 	int err = list ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && i < n_stacks; i++) {
-		list[n] = (struct brief){ .stack = stacks[i] };
-		err = read_brief(r, &list[n]);
+		err = read_brief(r, &stacks[i], &list[n]);
 		n += !err;
 		if (err == -EAGAIN)
 			err = 0;
@@ -386,12 +391,48 @@ static int load_stacks(struct gluster_proc *gp, struct gluster_stack **ret_stack
 	return 0;
 }
 
-static int read_requests(struct reader *r, struct brief *briefs, size_t n, bool with_files,
-			 struct gluster_request **ret_list, size_t *ret_n)
+static struct reader *new_reader(struct gluster_proc *gp, bool with_files)
+{
+	struct reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->gp = gp;
+	r->layout = gp->layout;
+	r->now_ns = gluster_frame_clock_ns(gp->layout);
+	if (with_files)
+		gluster_tables_find(gp, &r->tables);
+	return r;
+}
+
+int gluster_stuck_brief(struct gluster_proc *gp, struct gluster_brief **ret_list, size_t *ret_n,
+			bool *ret_truncated)
+{
+	struct gluster_stack *stacks = NULL;
+	struct reader *r = NULL;
+	size_t n_stacks = 0;
+	bool whole = false;
+	int err = load_stacks(gp, &stacks, &n_stacks, &whole);
+
+	if (!err) {
+		r = new_reader(gp, false); /* now: later than what was read */
+		err = r ? 0 : -ENOMEM;
+	}
+	err = err ?: read_briefs(r, stacks, n_stacks, ret_list, ret_n);
+	if (!err)
+		*ret_truncated = !whole;
+	free(stacks);
+	free(r);
+	return err;
+}
+
+int gluster_stuck_detail(struct gluster_proc *gp, const struct gluster_brief *briefs, size_t n,
+			 bool with_files, struct gluster_request **ret_list, size_t *ret_n)
 {
 	struct gluster_request *list = calloc(n + 1, sizeof(*list));
+	struct reader *r = new_reader(gp, with_files && n);
 	size_t done = 0;
-	int err = list ? 0 : -ENOMEM;
+	int err = list && r ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n && !err; i++) {
 		err = read_request(r, &briefs[i], with_files, &list[done]);
@@ -399,6 +440,7 @@ static int read_requests(struct reader *r, struct brief *briefs, size_t n, bool 
 		if (err == -EAGAIN)
 			err = 0;
 	}
+	free(r);
 	if (err) {
 		free(list);
 		return err;
@@ -411,27 +453,15 @@ static int read_requests(struct reader *r, struct brief *briefs, size_t n, bool 
 int gluster_stuck_read(struct gluster_proc *gp, size_t max, bool with_files,
 		       struct gluster_request **ret_list, size_t *ret_n, bool *ret_truncated)
 {
-	struct reader *r = calloc(1, sizeof(*r));
-	struct gluster_stack *stacks = NULL;
-	struct brief *briefs = NULL;
-	size_t n_stacks = 0, n = 0;
-	bool whole = false;
-	int err = r ? load_stacks(gp, &stacks, &n_stacks, &whole) : -ENOMEM;
+	struct gluster_brief *briefs = NULL;
+	bool truncated = false;
+	size_t n = 0;
+	int err = gluster_stuck_brief(gp, &briefs, &n, &truncated);
 
-	if (!err) {
-		r->gp = gp;
-		r->layout = gp->layout;
-		r->now_ns = gluster_frame_clock_ns(gp->layout);
-		if (with_files)
-			gluster_tables_find(gp, &r->tables);
-		err = choose(r, stacks, n_stacks, &briefs, &n);
-	}
+	err = err ?: gluster_stuck_detail(gp, briefs, n < max ? n : max, with_files, ret_list,
+					  ret_n);
 	if (!err)
-		err = read_requests(r, briefs, n < max ? n : max, with_files, ret_list, ret_n);
-	if (!err)
-		*ret_truncated = !whole || n > max;
+		*ret_truncated = truncated || n > max;
 	free(briefs);
-	free(stacks);
-	free(r);
 	return err;
 }

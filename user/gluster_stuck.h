@@ -8,6 +8,16 @@
 
 #include "gluster_graph.h"
 
+/* What counting needs of a request in flight; gluster_stuck_detail() reads the rest. */
+struct gluster_brief {
+	uint64_t stack_addr, unique;
+	uint64_t copy_addr; /* the copied stack in which it goes on; 0: none */
+	uint64_t age_ns;    /* as in struct gluster_request, like all that follows */
+	uint64_t graph_key;
+	unsigned int fop;
+	bool has_age, background;
+};
+
 struct gluster_request {
 	uint64_t stack_addr, unique;
 	uint64_t age_ns;       /* since the root frame began (CLOCK_MONOTONIC); 0 with !has_age */
@@ -32,5 +42,19 @@ struct gluster_request {
  */
 int gluster_stuck_read(struct gluster_proc *gp, size_t max, bool with_files,
 		       struct gluster_request **ret_list, size_t *ret_n, bool *ret_truncated);
+
+/*
+ * The same requests, each in brief: no string is read, and one takes a hundredth of a struct
+ * gluster_request. *ret_truncated: the list is too long, or did not close after retries.
+ */
+int gluster_stuck_brief(struct gluster_proc *gp, struct gluster_brief **ret_list, size_t *ret_n,
+			bool *ret_truncated);
+
+/*
+ * The whole of some of them, in the same order; those that have ended meanwhile are left out.
+ * *ret_list and errors as of gluster_stuck_read().
+ */
+int gluster_stuck_detail(struct gluster_proc *gp, const struct gluster_brief *briefs, size_t n,
+			 bool with_files, struct gluster_request **ret_list, size_t *ret_n);
 
 #endif

@@ -44,6 +44,8 @@ const struct layer *layer_get(unsigned int number)
 #define SYS_rmdir    -1
 #define SYS_unlink   -1
 #define SYS_rename   -1
+#define SYS_chmod    -1
+#define SYS_lchown   -1
 #define SYS_link     -1
 #define SYS_symlink  -1
 #define SYS_mknod    -1

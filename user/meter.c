@@ -1,37 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * meter.c: measures bricktop itself. Calibration attaches counting programs to two functions of
- * this executable and to one system call and times calls of them in thread CPU time, so that other
- * load on the machine does not count; the programs' own run time, which the kernel knows, is taken
- * off.
+ * meter.c: measures bricktop itself. Calibration attaches the smallest programs to two functions of
+ * this executable and to the system calls' tracepoints, and times calls in thread CPU time, so that
+ * other load on the machine does not count; the programs' own run time, which the kernel knows, is
+ * taken off.
  */
 #include "meter.h"
 
 #include "calibrate.skel.h"
-#include "util_tracefs.h"
+#include "clock.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S        1000000000ULL
-#define OWN_EXECUTABLE  "/proc/self/exe"
-#define BATCH_CALLS     250
-#define EMULATED_CALLS  20000
-#define EMULATED_CPU_NS 20000000ULL
-#define STEPPED_CALLS   2000
-#define STEPPED_CPU_NS  10000000ULL
-#define SYSCALL_CALLS   10000
-#define SYSCALL_CPU_NS  8000000ULL
-#define TRACED_SYSCALL  "pread64"
+#define OWN_EXECUTABLE "/proc/self/exe"
+#define BATCHES        20
+#define EMULATED_BATCH 5 /* calls */
+#define STEPPED_BATCH  2
+#define SYSCALL_BATCH  500
+#define CACHE_LINE     64
+#define CACHE_BYTES    (1 << 20) /* where the size of the second-level cache is not known */
 
 /*
  * The two functions that are probed: the first starts with an instruction that the kernel emulates
@@ -67,14 +61,8 @@ __asm__(".pushsection .text\n"
 	".popsection\n");
 /* clang-format on */
 
-/* Fails with EBADF at once, in the middle of the tracepoints' way through the kernel. */
-static void call_traced_syscall(void)
-{
-	syscall(SYS_pread64, -1, NULL, 0, 0);
-}
-
-/* The cheapest system call that is not traced. */
-static void call_other_syscall(void)
+/* The cheapest system call: all pay the same for the tracepoints. */
+static void call_syscall(void)
 {
 	syscall(SYS_getppid);
 }
@@ -85,50 +73,110 @@ static int read_clock(clockid_t clock, uint64_t *ret_ns)
 
 	if (clock_gettime(clock, &ts))
 		return -errno;
-	*ret_ns = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+	*ret_ns = (uint64_t)ts.tv_sec * CLOCK_NS_PER_SEC + (uint64_t)ts.tv_nsec;
 	return 0;
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	uint64_t ns = 0;
-
-	read_clock(CLOCK_THREAD_CPUTIME_ID, &ns);
-	return ns;
-}
-
-struct timing {
-	uint64_t calls, cpu_ns;
+/* Programs that a call runs into, each once. */
+struct hooks {
+	int fd[2];
+	unsigned int n;
 };
 
-/* Call func max_calls times, or until it took max_ns of CPU time. */
-static struct timing time_calls(void (*func)(void), uint64_t max_calls, uint64_t max_ns)
-{
-	uint64_t start = thread_cpu_ns();
-	struct timing timing = { 0, 0 };
-	unsigned int i;
+struct timing {
+	double call_ns; /* of a call, its hooks' run time taken off */
+	double run_ns;  /* the hooks' run time in a call */
+	bool missed;    /* fewer hits than calls: a hook that misses would look cheap */
+};
 
-	while (timing.calls < max_calls && timing.cpu_ns < max_ns) {
-		for (i = 0; i < BATCH_CALLS; i++)
-			func();
-		timing.calls += BATCH_CALLS;
-		timing.cpu_ns = thread_cpu_ns() - start;
-	}
-	return timing;
+/* Run time of one hit of a program, since it was last asked. */
+static double hit_run_ns(int prog_fd, unsigned int calls, struct meter_prog *seen, bool *missed)
+{
+	struct meter_prog now = *seen;
+	uint64_t hits, run_ns;
+
+	if (meter_read_prog(prog_fd, &now))
+		*missed = true;
+	hits = now.hits - seen->hits; /* on tracepoints those of other processes, too */
+	run_ns = now.run_ns - seen->run_ns;
+	*seen = now;
+	if (hits < calls || !hits)
+		*missed = true;
+	return hits ? (double)run_ns / (double)hits : 0;
 }
 
-static double per_call_ns(const struct timing *timing)
+static int compare_calls(const void *a, const void *b)
 {
-	return (double)timing->cpu_ns / (double)timing->calls;
+	const struct timing *x = a, *y = b;
+
+	return (x->call_ns > y->call_ns) - (x->call_ns < y->call_ns);
 }
 
 /*
- * (calls with the hook - programs' run time) - (calls without), never below 0: of a hook that costs
- * next to nothing noise could make less than nothing.
+ * Other work to be done between two calls. A process that is hit some thousand times a second uses
+ * its caches for itself in between: the way through the kernel is then two to three times as long
+ * as in a loop. Half of the second-level cache stands for that.
  */
-static double overhead_ns(const struct timing *without, const struct timing *with, uint64_t run_ns)
+struct other_work {
+	volatile char *memory; /* NULL: none */
+	size_t bytes;
+};
+
+static void do_other_work(const struct other_work *work)
 {
-	double ns = per_call_ns(with) - per_call_ns(without) - (double)run_ns / (double)with->calls;
+	size_t i;
+
+	for (i = 0; work->memory && i < work->bytes; i += CACHE_LINE)
+		work->memory[i]++;
+}
+
+/* CPU time of one batch. Reading the clock takes some, with hooks and without. */
+static uint64_t time_batch(void (*func)(void), unsigned int batch, const struct other_work *work)
+{
+	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID), sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < batch; i++) {
+		if (work->memory) {
+			do_other_work(work);
+			start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		}
+		func();
+		if (work->memory || i == batch - 1)
+			sum += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+	}
+	return sum;
+}
+
+/* Call func in BATCHES batches; the median batch. */
+static struct timing time_calls(void (*func)(void), unsigned int batch,
+				const struct other_work *work, const struct hooks *hooks)
+{
+	struct timing timing[BATCHES] = { { 0 } };
+	struct meter_prog seen[2] = { { 0 } };
+	unsigned int b, i;
+	bool missed = false;
+
+	for (i = 0; i < hooks->n; i++)
+		hit_run_ns(hooks->fd[i], 0, &seen[i], &missed);
+	missed = false;
+	for (b = 0; b < BATCHES; b++) {
+		timing[b].call_ns = (double)time_batch(func, batch, work) / batch;
+		for (i = 0; i < hooks->n; i++)
+			timing[b].run_ns += hit_run_ns(hooks->fd[i], batch, &seen[i], &missed);
+		timing[b].call_ns -= timing[b].run_ns;
+	}
+	qsort(timing, BATCHES, sizeof(timing[0]), compare_calls);
+	timing[BATCHES / 2].missed = missed;
+	return timing[BATCHES / 2];
+}
+
+static const struct hooks no_hooks = { .n = 0 };
+
+/* Never below 0: of a hook that costs next to nothing noise could make less than nothing. */
+static double overhead_ns(const struct timing *without, const struct timing *with)
+{
+	double ns = with->call_ns - without->call_ns;
 
 	return ns > 0 ? ns : 0;
 }
@@ -158,110 +206,96 @@ static int own_offset(void (*func)(void), uint64_t *ret_offset)
 	return err;
 }
 
-static int calibrate_uprobe(enum uprobe_kind kind, int prog_fd, void (*func)(void),
-			    uint64_t max_calls, uint64_t max_ns, double *ret_ns, char *err,
-			    size_t err_size)
+/* Both sites in one go, since detaching is what takes long. */
+static int attach_sites(enum uprobe_kind kind, int prog_fd, struct uprobe_links *links, char *err,
+			size_t err_size)
 {
-	struct uprobe_site site = { .path = OWN_EXECUTABLE };
-	struct uprobe_links links = { 0 };
-	struct meter_prog before = { 0 }, after = { 0 };
-	struct timing without, with;
-	int code;
+	struct uprobe_site site[2] = { { .path = OWN_EXECUTABLE }, { .path = OWN_EXECUTABLE } };
+	int code = own_offset(meter_emulated_site, &site[0].offset);
 
-	code = own_offset(func, &site.offset);
+	code = code ?: own_offset(meter_stepped_site, &site[1].offset);
 	if (code) {
 		snprintf(err, err_size, "cannot calibrate: no own mapping in /proc/self/maps: %s",
 			 strerror(-code));
 		return code;
 	}
-	without = time_calls(func, max_calls, max_ns);
-	code = uprobe_attach(kind, prog_fd, getpid(), false, &site, 1, &links, err, err_size);
-	if (code)
-		return code;
-	func(); /* the first hit breaks the page's sharing: not typical */
-	code = meter_read_prog(prog_fd, &before);
-	with = time_calls(func, max_calls, max_ns);
-	if (!code)
-		code = meter_read_prog(prog_fd, &after);
+	return uprobe_attach(kind, prog_fd, getpid(), site, 2, links, err, err_size);
+}
+
+static void time_sites(const struct other_work *work, const struct hooks *hooks,
+		       struct timing *ret_emulated, struct timing *ret_stepped)
+{
+	/* the first hits break the page's sharing: not typical */
+	meter_emulated_site();
+	meter_stepped_site();
+	*ret_emulated = time_calls(meter_emulated_site, EMULATED_BATCH, work, hooks);
+	*ret_stepped = time_calls(meter_stepped_site, STEPPED_BATCH, work, hooks);
+}
+
+static void calibrate_uprobes(enum uprobe_kind kind, int prog_fd, struct meter_calibration *cal,
+			      char *err, size_t err_size)
+{
+	const struct hooks hooks = { .fd = { prog_fd }, .n = 1 };
+	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+	struct other_work work = { .bytes = (size_t)(cache > 0 ? cache : CACHE_BYTES) / 2 };
+	struct uprobe_links links = { 0 };
+	struct timing emulated[2], stepped[2];
+
+	work.memory = calloc(1, work.bytes);
+	if (!work.memory) {
+		snprintf(err, err_size, "cannot calibrate uprobes: out of memory");
+		return;
+	}
+	time_sites(&work, &no_hooks, &emulated[0], &stepped[0]);
+	if (attach_sites(kind, prog_fd, &links, err, err_size))
+		goto out_free;
+	time_sites(&work, &hooks, &emulated[1], &stepped[1]);
 	uprobe_links_close(&links);
-	if (!code && after.hits - before.hits != with.calls)
-		code = -EIO; /* a probe that misses hits would make them look cheap */
-	if (code) {
-		snprintf(err, err_size, "cannot calibrate uprobes: hits and calls differ: %s",
-			 strerror(-code));
-		return code;
-	}
-	*ret_ns = overhead_ns(&without, &with, after.run_ns - before.run_ns);
-	return 0;
+	if (emulated[1].missed || stepped[1].missed)
+		snprintf(err, err_size, "cannot calibrate uprobes: fewer hits than calls");
+	cal->has_emulated = !emulated[1].missed;
+	cal->emulated_ns = overhead_ns(&emulated[0], &emulated[1]);
+	cal->has_stepped = !stepped[1].missed;
+	cal->stepped_ns = overhead_ns(&stepped[0], &stepped[1]);
+
+out_free:
+	free((void *)work.memory);
 }
 
-/* Attach a program to a tracepoint, host-wide: BPF programs on tracepoints know no pid. fd or
- * -errno */
-static int attach_tracepoint(int prog_fd, const char *category, const char *name)
+static void calibrate_tracepoints(int enter_fd, int exit_fd, struct meter_calibration *cal,
+				  char *err, size_t err_size)
 {
-	struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_TRACEPOINT };
-	int id, fd, code;
+	const struct hooks hooks = { .fd = { enter_fd, exit_fd }, .n = 2 };
+	const struct other_work none = { 0 }; /* system calls follow each other closely */
+	struct timing call[2];
+	int enter, leave;
 
-	id = util_tracefs_event_id(category, name);
-	if (id < 0)
-		return id;
-	attr.config = (uint64_t)id;
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog_fd) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
-		code = -errno;
-		close(fd);
-		return code;
+	call[0] = time_calls(call_syscall, SYSCALL_BATCH, &none, &no_hooks);
+	enter = bpf_raw_tracepoint_open(NULL, enter_fd);
+	leave = enter < 0 ? enter : bpf_raw_tracepoint_open(NULL, exit_fd);
+	if (leave >= 0)
+		call[1] = time_calls(call_syscall, SYSCALL_BATCH, &none, &hooks);
+	if (leave < 0)
+		snprintf(err, err_size, "cannot calibrate tracepoint '%s': %s",
+			 enter < 0 ? "sys_enter" : "sys_exit", strerror(-leave));
+	else if (call[1].missed)
+		snprintf(err, err_size, "cannot calibrate tracepoints: fewer hits than calls");
+	if (leave >= 0 && !call[1].missed) {
+		cal->has_tracepoint = true;
+		cal->tracepoint_ns = overhead_ns(&call[0], &call[1]) / 2;
+		cal->filter_ns = call[1].run_ns / 2;
 	}
-	return fd;
-}
-
-static int calibrate_tracepoint(int enter_fd, int exit_fd, struct meter_calibration *cal)
-{
-	struct timing traced[2], other[2];
-	struct meter_prog before[2] = { 0 }, after[2] = { 0 };
-	uint64_t run_ns, hits;
-	int enter, leave = -EBADF, code;
-
-	traced[0] = time_calls(call_traced_syscall, SYSCALL_CALLS, SYSCALL_CPU_NS);
-	other[0] = time_calls(call_other_syscall, SYSCALL_CALLS, SYSCALL_CPU_NS);
-	enter = attach_tracepoint(enter_fd, "syscalls", "sys_enter_" TRACED_SYSCALL);
-	if (enter >= 0)
-		leave = attach_tracepoint(exit_fd, "syscalls", "sys_exit_" TRACED_SYSCALL);
-	if (leave < 0) {
-		code = enter < 0 ? enter : leave;
-		goto out_close;
-	}
-	other[1] = time_calls(call_other_syscall, SYSCALL_CALLS, SYSCALL_CPU_NS);
-	code = meter_read_prog(enter_fd, &before[0]);
-	code = code ? code : meter_read_prog(exit_fd, &before[1]);
-	traced[1] = time_calls(call_traced_syscall, SYSCALL_CALLS, SYSCALL_CPU_NS);
-	code = code ? code : meter_read_prog(enter_fd, &after[0]);
-	code = code ? code : meter_read_prog(exit_fd, &after[1]);
-	/* Other processes may have added hits; fewer would mean that the hook does not fire. */
-	hits = after[1].hits - before[1].hits;
-	if (!code && (hits == 0 || hits < traced[1].calls))
-		code = -EIO;
-	if (code)
-		goto out_close;
-	/* Their share of the run time: by our share of the hits. */
-	run_ns = (after[0].run_ns - before[0].run_ns + after[1].run_ns - before[1].run_ns) *
-		 traced[1].calls / hits;
-	cal->tracepoint_ns = overhead_ns(&traced[0], &traced[1], run_ns) / 2;
-	cal->bystander_ns = overhead_ns(&other[0], &other[1], 0);
-	cal->has_tracepoint = true;
-
-out_close:
 	if (leave >= 0)
 		close(leave);
 	if (enter >= 0)
 		close(enter);
-	return code;
 }
 
-/* The programs for the other kind of uprobe are not loaded: a kernel may refuse them. */
-static int load_programs(enum uprobe_kind kind, struct calibrate **ret_skel)
+/*
+ * The programs for the other kind of uprobe are not loaded: a kernel may refuse them, as one
+ * without BTF refuses those for tracepoints.
+ */
+static int load_programs(enum uprobe_kind kind, bool tracepoints, struct calibrate **ret_skel)
 {
 	struct calibrate *skel = calibrate__open();
 	int err = -errno;
@@ -270,6 +304,8 @@ static int load_programs(enum uprobe_kind kind, struct calibrate **ret_skel)
 		return err ? err : -ENOMEM;
 	bpf_program__set_autoload(skel->progs.on_hit__multi, kind == UPROBE_MULTI);
 	bpf_program__set_autoload(skel->progs.on_hit__perf, kind == UPROBE_PERF);
+	bpf_program__set_autoload(skel->progs.on_enter__btf, tracepoints);
+	bpf_program__set_autoload(skel->progs.on_exit__btf, tracepoints);
 	err = bpf_program__set_expected_attach_type(skel->progs.on_hit__multi,
 						    (enum bpf_attach_type)UPROBE_MULTI_ATTACH_TYPE);
 	if (!err)
@@ -287,17 +323,12 @@ static void calibrate_all(enum uprobe_kind kind, const struct calibrate *skel,
 {
 	int prog = bpf_program__fd(kind == UPROBE_MULTI ? skel->progs.on_hit__multi :
 							  skel->progs.on_hit__perf);
-	int code;
+	int enter = bpf_program__fd(skel->progs.on_enter__btf);
 
-	cal->has_emulated = !calibrate_uprobe(kind, prog, meter_emulated_site, EMULATED_CALLS,
-					      EMULATED_CPU_NS, &cal->emulated_ns, err, err_size);
-	cal->has_stepped = !calibrate_uprobe(kind, prog, meter_stepped_site, STEPPED_CALLS,
-					     STEPPED_CPU_NS, &cal->stepped_ns, err, err_size);
-	code = calibrate_tracepoint(bpf_program__fd(skel->progs.on_enter__tp),
-				    bpf_program__fd(skel->progs.on_exit__tp), cal);
-	if (code)
-		snprintf(err, err_size, "cannot calibrate tracepoint 'sys_enter_%s': %s",
-			 TRACED_SYSCALL, strerror(-code));
+	calibrate_uprobes(kind, prog, cal, err, err_size);
+	if (enter >= 0)
+		calibrate_tracepoints(enter, bpf_program__fd(skel->progs.on_exit__btf), cal, err,
+				      err_size);
 }
 
 int meter_calibrate(enum uprobe_kind kind, struct meter_calibration *ret_cal, char *err,
@@ -313,12 +344,14 @@ int meter_calibrate(enum uprobe_kind kind, struct meter_calibration *ret_cal, ch
 		snprintf(err, err_size, "cannot enable BPF statistics: %s", strerror(-stats));
 		return stats;
 	}
-	code = load_programs(kind, &skel);
+	code = load_programs(kind, true, &skel);
 	if (code) {
 		snprintf(err, err_size, "cannot load the calibration programs: %s",
 			 strerror(-code));
-		goto out_stats;
+		code = load_programs(kind, false, &skel);
 	}
+	if (code)
+		goto out_stats;
 	calibrate_all(kind, skel, &cal, err, err_size);
 	calibrate__destroy(skel);
 	if (cal.has_emulated || cal.has_stepped || cal.has_tracepoint)
@@ -366,31 +399,65 @@ int meter_target_cpu_ns(pid_t pid, uint64_t *ret_ns)
 	return code ? -code : read_clock(clock, ret_ns);
 }
 
+static double hits_ns(const struct meter_calibration *cal, uint64_t emulated, uint64_t stepped,
+		      uint64_t tracepoint)
+{
+	return cal->emulated_ns * (double)emulated + cal->stepped_ns * (double)stepped +
+	       cal->tracepoint_ns * (double)tracepoint;
+}
+
+static double target_paid_ns(const struct meter_calibration *cal, const struct meter_interval *in)
+{
+	const struct meter_target *t = &in->target;
+	uint64_t all = in->emulated_hits + in->stepped_hits;
+	uint64_t own = t->emulated_hits + t->stepped_hits;
+	double ns = hits_ns(cal, t->emulated_hits, t->stepped_hits, t->tracepoint_hits);
+
+	/* the two counts are not read at once: own may be a few ahead */
+	if (all)
+		ns += (double)in->uprobe_run_ns * (own < all ? (double)own / (double)all : 1);
+	return ns + cal->filter_ns * (double)t->tracepoint_hits + (double)t->tracepoint_work_ns;
+}
+
+/* What was hit has a calibrated price. */
+static bool has_prices(const struct meter_calibration *cal, uint64_t emulated, uint64_t stepped,
+		       uint64_t tracepoint)
+{
+	return (cal->has_emulated || !emulated) && (cal->has_stepped || !stepped) &&
+	       (cal->has_tracepoint || !tracepoint);
+}
+
 void meter_compute(const struct meter_calibration *cal, const struct meter_interval *interval,
 		   struct meter_cost *ret_cost)
 {
 	struct meter_cost cost = { 0 };
-	bool known = (cal->has_emulated || !interval->emulated_hits) &&
-		     (cal->has_stepped || !interval->stepped_hits) &&
-		     (cal->has_tracepoint || !interval->tracepoint_hits);
-	double total;
+	const struct meter_target *t = &interval->target;
+	bool known = !interval->not_counted &&
+		     has_prices(cal, interval->emulated_hits, interval->stepped_hits,
+				interval->tracepoint_hits);
+	bool known_target =
+		known && has_prices(cal, t->emulated_hits, t->stepped_hits, t->tracepoint_hits) &&
+		(t->has_tracepoints || !interval->tracepoint_hits);
 
-	if (cal->has_emulated)
-		cost.trap_ns += (uint64_t)(cal->emulated_ns * (double)interval->emulated_hits);
-	if (cal->has_stepped)
-		cost.trap_ns += (uint64_t)(cal->stepped_ns * (double)interval->stepped_hits);
-	if (cal->has_tracepoint)
-		cost.trap_ns += (uint64_t)(cal->tracepoint_ns * (double)interval->tracepoint_hits);
-	cost.bpf_ns = interval->bpf_run_ns;
+	cost.trap_ns = (uint64_t)hits_ns(cal, interval->emulated_hits, interval->stepped_hits,
+					 interval->tracepoint_hits);
+	cost.bpf_ns = interval->uprobe_run_ns + interval->tracepoint_run_ns;
 	cost.own_ns = interval->own_cpu_ns;
-	total = (double)cost.trap_ns + (double)cost.bpf_ns + (double)cost.own_ns;
+	cost.target_ns = (uint64_t)target_paid_ns(cal, interval);
+	if (interval->wall_ns) {
+		cost.has_own = true;
+		cost.own_pct = 100 * (double)cost.own_ns / (double)interval->wall_ns;
+	}
+	if (interval->has_target && cost.target_ns > interval->target_cpu_ns)
+		cost.target_ns = interval->target_cpu_ns;
 	if (known && interval->wall_ns) {
 		cost.has_core = true;
-		cost.core_pct = 100 * total / (double)interval->wall_ns;
+		cost.core_pct = 100 * (double)(cost.trap_ns + cost.bpf_ns + cost.own_ns) /
+				(double)interval->wall_ns;
 	}
-	if (known && interval->has_target && interval->target_cpu_ns) {
+	if (known_target && interval->has_target && interval->target_cpu_ns) {
 		cost.has_target = true;
-		cost.target_pct = 100 * total / (double)interval->target_cpu_ns;
+		cost.target_pct = 100 * (double)cost.target_ns / (double)interval->target_cpu_ns;
 	}
 	*ret_cost = cost;
 }

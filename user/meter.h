@@ -19,21 +19,28 @@
  * 0. */
 struct meter_calibration {
 	bool has_emulated, has_stepped, has_tracepoint;
-	double emulated_ns;   /* uprobe on an emulated instruction (SITE_EMULATED) */
-	double stepped_ns;    /* uprobe on any other instruction (SITE_STEPPED) */
-	double tracepoint_ns; /* one syscall tracepoint: half of enter and exit */
+	double emulated_ns; /* uprobe on an emulated instruction (SITE_EMULATED) */
+	double stepped_ns;  /* uprobe on any other instruction (SITE_STEPPED) */
 	/*
-	 * What every other system call of the host pays while any syscall tracepoint is attached:
-	 * they all take the kernel's slow path then. Belongs to has_tracepoint.
+	 * One of the two hits (sys_enter, sys_exit; BPF's own tracepoints, tp_btf) of a system
+	 * call. Every call on the host pays for both, and for the slow way through the kernel that
+	 * they force on it: that is in here.
 	 */
-	double bystander_ns;
+	double tracepoint_ns;
+	/*
+	 * Run time of such a hit in a process that is not traced: what a bystander pays besides.
+	 * Belongs to has_tracepoint.
+	 */
+	double filter_ns;
 };
 
 /*
- * Measure on this thread, with bpf/calibrate.bpf.c's programs and functions of bricktop's own: 30
- * to 60 ms of CPU time besides loading. kind: how probes are attached here. What cannot be measured
- * stays unknown, and err names the last reason; -errno if nothing could be, 0 otherwise (err may be
- * set).
+ * Measure on this thread, with bpf/calibrate.bpf.c's programs and functions of bricktop's own: some
+ * 30 ms of CPU time besides loading. Uprobes are hit between other work that uses the caches, as
+ * they are in a busy process: back to back they cost half as much or less. kind: how probes are
+ * attached here. To be called before bricktop's own programs hang on the tracepoints, or their
+ * price would be missed. What cannot be measured stays unknown, and err names the last reason;
+ * -errno if nothing could be, 0 otherwise (err may be set).
  */
 int meter_calibrate(enum uprobe_kind kind, struct meter_calibration *ret_cal, char *err,
 		    size_t err_size);
@@ -55,24 +62,47 @@ int meter_read_prog(int prog_fd, struct meter_prog *ret_prog);
 int meter_own_cpu_ns(uint64_t *ret_ns);
 int meter_target_cpu_ns(pid_t pid, uint64_t *ret_ns);
 
-/* Differences over one interval: of all programs together, host-wide, wanted hits or not. */
+/* Hits of one process's own threads. */
+struct meter_target {
+	uint64_t emulated_hits, stepped_hits;
+	bool has_tracepoints; /* 0: its system calls could not be counted */
+	uint64_t tracepoint_hits;
+	uint64_t tracepoint_work_ns; /* run time behind the filter, estimated from timed hits */
+};
+
+/* Differences over one interval. */
 struct meter_interval {
 	uint64_t wall_ns;
 	uint64_t own_cpu_ns;
-	uint64_t bpf_run_ns;
+	bool not_counted; /* the kernel's statistics are off: hits and run times are not known */
+	/* of all programs together, host-wide, wanted hits or not */
+	uint64_t uprobe_run_ns, tracepoint_run_ns;
 	uint64_t emulated_hits, stepped_hits, tracepoint_hits;
+	/* of one target */
 	bool has_target;
 	uint64_t target_cpu_ns; /* traps and BPF run time inside the target are part of it */
+	struct meter_target target;
 };
 
 struct meter_cost {
-	bool has_core, has_target; /* 0: not known, e.g. hits of a class that is not calibrated */
-	double core_pct;           /* of one core */
-	double target_pct;         /* of the CPU time that the target used */
-	uint64_t trap_ns, bpf_ns, own_ns; /* what it is made of */
+	/* 0: not known, e.g. hits of a class that is not calibrated */
+	bool has_core, has_own, has_target;
+	double core_pct;   /* everything, as share of one core */
+	double own_pct;    /* bricktop's own CPU time alone */
+	double target_pct; /* what the target's threads paid, of the CPU time they used */
+	uint64_t trap_ns, bpf_ns, own_ns; /* what core_pct is made of */
+	uint64_t target_ns;               /* what target_pct is made of */
 };
 
-/* Pure: cost = hits x calibrated trap + BPF run time + own CPU time. */
+/*
+ * Pure. Everything = hits x calibrated price + BPF run time + own CPU time.
+ *
+ * What a target's threads paid: uprobes are hit in targets only, so the target's part of their run
+ * time is its part of their hits. Tracepoints are hit by every process: the target's own hits are
+ * counted, each at the calibrated price and the filter's run time, and the work behind the filter,
+ * which only targets reach, is what was timed there. bricktop's own CPU time is not the target's.
+ * All of that is part of the CPU time that the target used, so it is never taken for more.
+ */
 void meter_compute(const struct meter_calibration *cal, const struct meter_interval *interval,
 		   struct meter_cost *ret_cost);
 

@@ -201,10 +201,19 @@ void model_feed_in_flight(struct model *m, unsigned int target, unsigned int fop
 	if (!f->fed)
 		f->at_start = m->window_open ? 0 : n;
 	f->fed = true;
+	f->unknown = false;
 	f->now = n;
 	f->oldest_ns = n ? oldest_ns : 0;
 	f->sum += n;
 	f->samples++;
+}
+
+void model_feed_in_flight_unknown(struct model *m, unsigned int target)
+{
+	struct model_tgt *t = find_target(m, target);
+
+	for (unsigned int fop = 0; t && fop < GLUSTER_MAX_FOP; fop++)
+		t->in_flight[fop].unknown = true;
 }
 
 void model_feed_oldest(struct model *m, unsigned int target, const struct snap_oldest *oldest)
@@ -213,6 +222,14 @@ void model_feed_oldest(struct model *m, unsigned int target, const struct snap_o
 
 	if (t)
 		t->oldest = *oldest;
+}
+
+void model_feed_probes(struct model *m, unsigned int target, const struct snap_probes *probes)
+{
+	struct model_tgt *t = find_target(m, target);
+
+	if (t)
+		t->probes = *probes;
 }
 
 static void fold_growing(struct model_counter *c, uint64_t now)
@@ -238,7 +255,9 @@ void model_feed_lost(struct model *m, unsigned int target, const __u64 losses[WI
 	for (unsigned int i = 0; i < WIRE_LOSSES; i++)
 		fold_growing(&t->losses[i], losses[i]);
 	fold_growing(&t->recursion, recursion);
-	fold_growing(&t->uprobe_missed, uprobe_missed);
+	t->has_uprobe_missed = uprobe_missed != MODEL_NOT_COUNTED;
+	if (t->has_uprobe_missed)
+		fold_growing(&t->uprobe_missed, uprobe_missed);
 }
 
 void model_feed_cost(struct model *m, unsigned int target, const struct snap_cost *cost)
@@ -257,16 +276,26 @@ void model_feed_gone(struct model *m, unsigned int target, bool gone, unsigned i
 		return;
 	t->gone = gone;
 	t->restarts = restarts;
+	if (!gone)
+		return;
+	/* its requests went with it */
+	drop_in_flight(t);
+	t->oldest = (struct snap_oldest){ .valid = false };
 }
 
-int model_feed_off(struct model *m, const char *what, const char *reason)
+static bool is_same_off(const struct snap_off *a, const struct snap_off *b)
 {
-	struct snap_off off = { .what = "" };
+	return a->target == b->target && !strcmp(a->what, b->what);
+}
+
+int model_feed_off_target(struct model *m, int target, const char *what, const char *reason)
+{
+	struct snap_off off = { .target = target };
 	size_t i = 0;
 
 	model_text_set(off.what, sizeof(off.what), what);
 	model_text_set(off.reason, sizeof(off.reason), reason);
-	while (i < m->n_off && strcmp(m->off[i].what, off.what) != 0)
+	while (i < m->n_off && !is_same_off(&m->off[i], &off))
 		i++;
 	if (i == MODEL_MAX_OFF)
 		return -ENOSPC;
@@ -274,6 +303,11 @@ int model_feed_off(struct model *m, const char *what, const char *reason)
 	if (i == m->n_off)
 		m->n_off++;
 	return 0;
+}
+
+int model_feed_off(struct model *m, const char *what, const char *reason)
+{
+	return model_feed_off_target(m, SNAP_ALL_TARGETS, what, reason);
 }
 
 static void start_target(struct model_tgt *t)
@@ -286,6 +320,7 @@ static void start_target(struct model_tgt *t)
 	t->recursion.win = t->uprobe_missed.win = 0;
 	for (unsigned int fop = 0; fop < GLUSTER_MAX_FOP; fop++) {
 		t->in_flight[fop].at_start = t->in_flight[fop].now;
+		t->in_flight[fop].start_unknown = t->in_flight[fop].unknown;
 		t->in_flight[fop].sum = t->in_flight[fop].samples = 0;
 	}
 }

@@ -27,9 +27,7 @@ struct model;
 struct model_node {
 	char id[64];
 	char type[128];
-	unsigned int parents[8]; /* indices; the graph's first parent first */
-	unsigned int n_parents;
-	unsigned int children[64];
+	unsigned int children[64]; /* indices */
 	unsigned int n_children;
 };
 
@@ -83,12 +81,23 @@ int model_feed_stats(struct model *m, unsigned int target, unsigned int node, un
 		     const struct model_stat *stat);
 void model_feed_in_flight(struct model *m, unsigned int target, unsigned int fop, unsigned int n,
 			  uint64_t oldest_ns);
+/* How many are in flight could not be told this time: neither the figure nor coverage is shown. */
+void model_feed_in_flight_unknown(struct model *m, unsigned int target);
+/* Replaces the one fed before; invalid: there is none, or it is not known. */
 void model_feed_oldest(struct model *m, unsigned int target, const struct snap_oldest *oldest);
+void model_feed_probes(struct model *m, unsigned int target, const struct snap_probes *probes);
 void model_feed_checks(struct model *m, unsigned int target, const __u64 checks[WIRE_CHECKS]);
+/* uprobe_missed: MODEL_NOT_COUNTED where nobody counts them. */
+#define MODEL_NOT_COUNTED (~0ULL)
 void model_feed_lost(struct model *m, unsigned int target, const __u64 losses[WIRE_LOSSES],
 		     uint64_t recursion, uint64_t uprobe_missed);
 void model_feed_cost(struct model *m, unsigned int target, const struct snap_cost *cost);
 void model_feed_gone(struct model *m, unsigned int target, bool gone, unsigned int restarts);
+/*
+ * What cannot be seen, and why; the last reason for the same thing counts. Of one target, or of all
+ * (SNAP_ALL_TARGETS, and model_feed_off()). 0, or -ENOSPC: one thing too many.
+ */
+int model_feed_off_target(struct model *m, int target, const char *what, const char *reason);
 int model_feed_off(struct model *m, const char *what, const char *reason);
 
 /* Forget the window so far: what was fed last becomes the baseline. Until then there are no rates.

@@ -18,6 +18,7 @@
 struct mem_figure {
 	uint64_t count, lat_count, failed;
 	double lat_ns;
+	bool has_failed;
 };
 
 struct mem_view {
@@ -45,6 +46,7 @@ static struct mem_figure read_figure(const struct model_known *k, unsigned int f
 	if (mem->has_counts) {
 		f.count = lifetime ? mem->wound.last : mem->wound.win;
 		f.failed = lifetime ? mem->failed.last : mem->failed.win;
+		f.has_failed = true;
 	}
 	return f;
 }
@@ -214,6 +216,12 @@ static void estimate_self(struct mem_view *v, size_t at, double below_ns, uint64
 	out->est_self_ns.valid = true;
 }
 
+static void set_errors(struct snap_layer *out, const struct mem_figure *f)
+{
+	out->errors = f->failed;
+	out->has_errors = f->has_failed;
+}
+
 static void emit_below(struct mem_view *v, unsigned int node, size_t above)
 {
 	unsigned int group[MAX_GROUP], n = find_group(v, node, group), n_below = 0;
@@ -239,7 +247,7 @@ static void emit_below(struct mem_view *v, unsigned int node, size_t above)
 	}
 	/* A failed reply is counted where it arrives: right above the xlator that failed. */
 	if (n_below == 1)
-		v->out[first].errors = v->fig[group[n - 1]].failed;
+		set_errors(&v->out[first], &v->fig[group[n - 1]]);
 	estimate_self(v, at, below_ns, below_count, n_below, shared);
 }
 
@@ -289,9 +297,9 @@ static void emit_rows(struct mem_view *v, unsigned int root)
 	}
 	if (!v->out[at].count)
 		v->out[at].count = count;
-	v->out[at].errors = v->fig[root].failed;
+	set_errors(&v->out[at], &v->fig[root]);
 	if (n_below == 1)
-		v->out[at + 1].errors = v->fig[root].failed;
+		set_errors(&v->out[at + 1], &v->fig[root]);
 	estimate_self(v, at, below_ns, count, n_below, false);
 }
 
@@ -303,6 +311,7 @@ static void fill_op(const struct mem_view *v, struct model_op *ret_op)
 	op->source = SNAP_FROM_MEMORY;
 	op->count = root->count;
 	op->errors = root->errors;
+	op->has_errors = root->has_errors;
 	ret_op->total_ns = v->total_ns[0];
 	if (root->incl.valid) {
 		op->incl = root->incl;

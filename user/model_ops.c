@@ -185,11 +185,10 @@ static void explain_means(struct model_op *op)
 {
 	struct snap_layer *root = &op->op.layers[0];
 
-	model_text_set(
-		root->reason, sizeof(root->reason),
-		op->op.incl.valid ?
-			"no request of this operation was walked; the process's own figures" :
-			"no request of this operation has ended in this window");
+	model_text_set(root->reason, sizeof(root->reason),
+		       op->op.incl.valid ?
+			       "no walk of this operation was recorded; the process's own figures" :
+			       "no request of this operation has ended in this window");
 }
 
 /*
@@ -243,6 +242,8 @@ static void set_coverage(const struct model_tgt *t, struct op_list *list, struct
 	    !model_memory_calls(t, op->fop, false, &calls))
 		return;
 	f = &t->in_flight[op->fop];
+	if (f->unknown || f->start_unknown)
+		return;
 	completed = (int64_t)calls + f->at_start - (int64_t)f->now;
 	if (completed <= 0)
 		return;
@@ -260,7 +261,8 @@ static void set_in_flight(const struct model_tgt *t, const struct op_list *list,
 {
 	const struct model_in_flight *f;
 
-	if (!is_request(op->root) || op->fop == MODEL_NONE || !t->in_flight[op->fop].fed)
+	if (!is_request(op->root) || op->fop == MODEL_NONE || !t->in_flight[op->fop].fed ||
+	    t->in_flight[op->fop].unknown)
 		return;
 	for (const struct model_op *o = list->ops; o < op; o++)
 		if (is_request(o->root) && o->fop == op->fop)

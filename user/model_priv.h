@@ -16,7 +16,7 @@
 #define MODEL_MAX_NODES        1024 /* xlators of one graph */
 #define MODEL_MAX_KNOWN        (0x10000 - WIRE_LAYER_XLATOR)
 #define MODEL_MAX_TARGET_SLOTS 4096 /* twice what the BPF side gives a target and more */
-#define MODEL_MAX_OFF          64
+#define MODEL_MAX_OFF          256
 #define MODEL_NONE             0xffffffffU
 
 _Static_assert(GLUSTER_MAX_FOP <= 64, "fops are kept in 64-bit sets");
@@ -85,6 +85,7 @@ struct model_graph {
 
 struct model_in_flight {
 	bool fed;
+	bool unknown, start_unknown; /* could not be told when last asked; when the window began */
 	unsigned int now;
 	int64_t at_start; /* may fall below 0 when a process dies with its requests */
 	uint64_t oldest_ns, sum, samples;
@@ -98,8 +99,10 @@ struct model_tgt {
 	struct model_in_flight in_flight[GLUSTER_MAX_FOP];
 	struct model_counter checks[WIRE_CHECKS], losses[WIRE_LOSSES];
 	struct model_counter recursion, uprobe_missed;
+	bool has_uprobe_missed;
 	struct snap_cost cost;
 	struct snap_oldest oldest;
+	struct snap_probes probes;
 	bool gone;
 	unsigned int restarts;
 	size_t n_slots;

@@ -20,6 +20,7 @@ static void fill_checks(const struct model_tgt *t, struct snap_target *st)
 	c->unsplit = t->checks[WIRE_CHECK_UNSPLIT].win;
 	c->open = t->checks[WIRE_CHECK_OPEN].win;
 	c->orphan = t->checks[WIRE_CHECK_ORPHAN].win;
+	c->copies = t->checks[WIRE_CHECK_COPIES].win;
 	if (!c->walked)
 		return;
 	st->sum_check_pct.v = 100.0 * (double)c->holds / (double)c->walked;
@@ -31,7 +32,6 @@ static void fill_lost(const struct model_tgt *t, struct snap_lost *l)
 	l->map_full = t->losses[WIRE_LOST_MAP_FULL].win;
 	l->ring_full = t->losses[WIRE_LOST_RING_FULL].win;
 	l->unpaired = t->losses[WIRE_LOST_UNPAIRED].win;
-	l->evicted = t->losses[WIRE_LOST_EVICTED].win;
 	l->unreadable = t->losses[WIRE_LOST_UNREADABLE].win;
 	l->absurd = t->losses[WIRE_LOST_ABSURD].win;
 	l->ledger = t->losses[WIRE_LOST_LEDGER].win;
@@ -40,8 +40,10 @@ static void fill_lost(const struct model_tgt *t, struct snap_lost *l)
 	l->frames = t->losses[WIRE_LOST_FRAMES].win;
 	l->order = t->losses[WIRE_LOST_ORDER].win;
 	l->unknown_xlator = t->losses[WIRE_LOST_UNKNOWN].win;
+	l->marks = t->losses[WIRE_LOST_MARKS].win;
 	l->recursion = t->recursion.win;
 	l->uprobe_missed = t->uprobe_missed.win;
+	l->has_uprobe_missed = t->has_uprobe_missed;
 	l->total = l->recursion + l->uprobe_missed;
 	for (unsigned int i = 0; i < WIRE_LOSSES; i++)
 		l->total += t->losses[i].win;
@@ -60,8 +62,21 @@ static void fill_target(const struct model_tgt *t, struct snap_target *st)
 	st->restarts = t->restarts;
 	st->cost = t->cost;
 	st->oldest = t->oldest;
+	st->probes = t->probes;
 	fill_checks(t, st);
 	fill_lost(t, &st->lost);
+}
+
+/* Targets are counted anew in a snapshot: there are no holes. */
+static int place_of(const struct model *m, int target)
+{
+	int place = 0;
+
+	if (target < 0 || target >= WIRE_MAX_TARGETS || !m->targets[target])
+		return SNAP_ALL_TARGETS;
+	for (int i = 0; i < target; i++)
+		place += m->targets[i] != NULL;
+	return place;
 }
 
 static int fill_snapshot(const struct model *m, const struct model_view *view,
@@ -77,6 +92,8 @@ static int fill_snapshot(const struct model *m, const struct model_view *view,
 		return -ENOMEM;
 	memcpy(snap->off, m->off, m->n_off * sizeof(*snap->off));
 	snap->n_off = m->n_off;
+	for (size_t i = 0; i < m->n_off; i++)
+		snap->off[i].target = place_of(m, m->off[i].target);
 	for (unsigned int i = 0; i < WIRE_MAX_TARGETS; i++) {
 		struct snap_target *st = &snap->targets[snap->n_targets];
 		int err;
@@ -84,6 +101,8 @@ static int fill_snapshot(const struct model *m, const struct model_view *view,
 		if (!m->targets[i])
 			continue;
 		fill_target(m->targets[i], st);
+		if (view->memory_only)
+			st->probes.valid = false;
 		if (view->lifetime)
 			st->cost = (struct snap_cost){ 0 }; /* bricktop was not there */
 		err = model_ops_build(m, i, view, snap->window_secs, st);

@@ -98,8 +98,7 @@ static void mark_live(struct tree *tr)
 	}
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ------------------------------------------------------------- */
 
 static void name_fixed(const struct tree *tr, const struct wire_slot_key *key,
 		       struct snap_layer *out)
@@ -118,18 +117,10 @@ static void name_fixed(const struct tree *tr, const struct wire_slot_key *key,
 		model_text_set(out->id, sizeof(out->id), l->subs[key->sub]);
 }
 
-static bool has_row(const struct tree *tr, unsigned int parent, unsigned int known)
-{
-	for (size_t i = 0; i < tr->n; i++)
-		if (tr->rows[i].live && tr->rows[i].slot->key.parent == parent &&
-		    tr->rows[i].slot->key.layer == WIRE_LAYER_XLATOR + known)
-			return true;
-	return false;
-}
-
 /*
- * Xlators between the parent and this one that have no row there wound by tail: they ran in the
- * frame that ends as this xlator's, so the row carries all their names.
+ * Xlators between the parent and this one wound by tail: they ran in the frame that ends as this
+ * xlator's, so the row carries all their names. That some have rows of their own there as well
+ * changes nothing: those are other frames, which they kept, or which were split.
  */
 static void name_group(const struct tree *tr, const struct wire_slot_key *key,
 		       struct snap_layer *out)
@@ -144,8 +135,7 @@ static void name_group(const struct tree *tr, const struct wire_slot_key *key,
 		return;
 	}
 	for (unsigned int k = tr->prev[to]; from != to && k != from; k = tr->prev[k])
-		if (!has_row(tr, key->parent, k))
-			tr->queue[n++] = k;
+		tr->queue[n++] = k;
 	if (!n)
 		return;
 	out->id[0] = out->type[0] = '\0';
@@ -190,8 +180,7 @@ static void name_row(const struct tree *tr, const struct wire_slot_key *key, str
 		name_fixed(tr, key, out);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------- */
 
 static size_t emit_row(struct tree *tr, struct tree_row *row, size_t above, const char *reason)
 {
@@ -211,6 +200,8 @@ static size_t emit_row(struct tree *tr, struct tree_row *row, size_t above, cons
 	out->count = s->count.win;
 	out->errors = s->errors.win;
 	out->bytes = s->bytes.win;
+	/* the walk knows them of a request as a whole; spans of fixed layers each have their own */
+	out->has_errors = out->has_bytes = s->key.layer < WIRE_LAYER_XLATOR || is_top(&s->key);
 	model_side_dist(&s->self, s->count.win, &out->self);
 	model_side_dist(&s->incl, s->count.win, &out->incl);
 	if (tr->root_incl_ns > 0) {
@@ -357,14 +348,14 @@ static void sum_roots(const struct model_slot *const *slots, size_t n_slots, str
 	op->op.count = incl->count;
 	op->total_ns = (double)incl->sum_ns;
 	model_sum_dist(incl, &op->op.incl);
-	if (!incl->count)
+	op->op.has_errors = true;
+	/* a process's own operation is one span: nothing is left that a layer could claim */
+	if (!incl->count || op->root == WIRE_ROOT_LOCAL)
 		return;
 	op->op.unattributed_ns.v = (double)unattributed_ns / (double)incl->count;
 	op->op.unattributed_ns.valid = true;
-	if (op->root != WIRE_ROOT_LOCAL) {
-		op->op.sum_check_pct.v = 100.0 * (double)holds / (double)incl->count;
-		op->op.sum_check_pct.valid = true;
-	}
+	op->op.sum_check_pct.v = 100.0 * (double)holds / (double)incl->count;
+	op->op.sum_check_pct.valid = true;
 }
 
 /* Fills the figures and rows of ret_op; its names, origin and root are the caller's. */

@@ -28,9 +28,10 @@ struct opts {
 	const char *out_path;   /* reports go here (points into argv); NULL: standard output */
 };
 
-#define OPTS_EXIT_OK      0
-#define OPTS_EXIT_RUNTIME 1
-#define OPTS_EXIT_USAGE   2
+#define OPTS_EXIT_OK       0
+#define OPTS_EXIT_RUNTIME  1
+#define OPTS_EXIT_USAGE    2
+#define OPTS_EXIT_NOT_HERE 77
 
 /*
  * Parse argv (argc entries; argv is not changed, and must outlive *ret_opts). 0: *ret_opts holds a

@@ -13,10 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define MAX_TEXT_BYTES (64U << 20) /* 65,530 mappings (vm.max_map_count) make about 8 MiB */
-#define DELETED        " (deleted)"
 
 /* The kernel writes a newline in a path as \012; everything else comes as it is. */
 static char *copy_path(const char *s, size_t len)
@@ -197,44 +198,57 @@ const struct procmap *procmaps_find(const struct procmaps *maps, uint64_t addr)
 	return NULL;
 }
 
-/*
- * A package upgrade under a running daemon leaves its files mapped but deleted: their bytes are
- * then reached through the mapping itself.
- */
-static int find_map_file(pid_t pid, const char *path, char *buf, size_t size)
+/* Do two paths lead to one file? Only what can be opened counts. */
+static bool is_same_file(const char *a, const struct stat *b)
 {
-	struct procmaps maps = { 0 };
-	int err = procmaps_load(pid, &maps);
-	int len = -1;
+	struct stat st;
 
-	if (err)
-		return err;
-	err = -ENOENT;
-	for (size_t i = 0; i < maps.n && len < 0; i++)
-		if (!strcmp(maps.maps[i].path, path))
-			len = snprintf(buf, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
-				       (int)pid, maps.maps[i].start, maps.maps[i].end);
-	procmaps_free(&maps);
-	if (len >= 0)
-		err = (size_t)len < size ? 0 : -ENAMETOOLONG;
-	if (!err && access(buf, R_OK))
-		err = -errno;
-	return err;
+	return !stat(a, &st) && st.st_dev == b->st_dev && st.st_ino == b->st_ino;
+}
+
+/*
+ * The name is only a proposal: a package upgrade under a running daemon leaves its old files mapped
+ * but deleted, with the new ones at their place; and a name of a chroot or of another mount
+ * namespace may mean something else here. The link of the mapping itself always opens what is
+ * mapped, but needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE; without it the numbers in the list
+ * decide (on overlayfs they are those of the layer below, so there it is a refusal).
+ */
+int procmem_map_path(pid_t pid, const struct procmap *map, char *buf, size_t size)
+{
+	char link[80];
+	struct stat mapped;
+	bool linked;
+	int len;
+
+	if (map->path[0] != '/')
+		return -EINVAL; /* [heap], anon_inode:, ... */
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+		 map->start, map->end);
+	linked = !stat(link, &mapped);
+	if (!linked) {
+		mapped.st_dev = makedev(map->dev >> 32, map->dev & 0xffffffff);
+		mapped.st_ino = map->inode;
+	}
+	len = snprintf(buf, size, "/proc/%d/root%s", (int)pid, map->path);
+	if (len > 0 && (size_t)len < size && is_same_file(buf, &mapped))
+		return 0;
+	if (!linked)
+		return -ENOENT;
+	len = snprintf(buf, size, "%s", link);
+	return len > 0 && (size_t)len < size ? 0 : -ENAMETOOLONG;
 }
 
 int procmem_host_path(pid_t pid, const char *path, char *buf, size_t size)
 {
-	size_t path_len = strlen(path), del_len = strlen(DELETED);
-	int len;
+	struct procmaps maps = { 0 };
+	int err = procmaps_load(pid, &maps);
+	size_t i = 0;
 
-	if (path[0] != '/')
-		return -EINVAL; /* [heap], anon_inode:, ... */
-	if (path_len > del_len && !strcmp(path + path_len - del_len, DELETED))
-		return find_map_file(pid, path, buf, size);
-	len = snprintf(buf, size, "/proc/%d/root%s", (int)pid, path);
-	if (len < 0 || (size_t)len >= size)
-		return -ENAMETOOLONG;
-	if (access(buf, R_OK))
-		return -errno;
-	return 0;
+	if (err)
+		return err;
+	while (i < maps.n && strcmp(maps.maps[i].path, path) != 0)
+		i++;
+	err = i < maps.n ? procmem_map_path(pid, &maps.maps[i], buf, size) : -ENOENT;
+	procmaps_free(&maps);
+	return err;
 }

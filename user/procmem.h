@@ -60,8 +60,16 @@ int procmaps_parse(const char *text, size_t len, struct procmaps *ret_maps);
 void procmaps_free(struct procmaps *maps);
 const struct procmap *procmaps_find(const struct procmaps *maps, uint64_t addr);
 
-/* Path under which this process can open a mapped file of another (by /proc/PID/root). 0 or -errno.
+/*
+ * Path under which this process opens the very file that another one has mapped: its name below
+ * /proc/PID/root where that leads to the same file, else the mapping's own link in map_files (the
+ * file was replaced or deleted, or lies outside of the process's root). Good for reading and for
+ * uprobes as long as it is mapped there. 0, -EINVAL (no file), -ENOENT (neither way),
+ * -ENAMETOOLONG.
  */
+int procmem_map_path(pid_t pid, const struct procmap *map, char *buf, size_t size);
+
+/* The same for the first mapping of that path, as the process sees it. 0 or -errno. */
 int procmem_host_path(pid_t pid, const char *path, char *buf, size_t size);
 
 #endif

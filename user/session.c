@@ -4,25 +4,33 @@
  * before the maps, so that a request accounted in between can only make the coverage exceed, never
  * hide a loss.
  */
-#include "session.h"
+#include "session_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "gluster_layout.h"
 #include "layers.h"
+#include "procmem.h"
 
-static uint64_t clock_ns(clockid_t id)
+/* What could not be had, and why. A reason that finds no room is none to end for. */
+static void tell_off(struct session *s, const char *what, const char *reason)
 {
-	struct timespec ts;
+	(void)model_feed_off(s->model, what, reason);
+}
 
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+static void tell_off_proc(struct session *s, const struct session_proc *p, const char *what,
+			  const char *reason)
+{
+	size_t i;
+
+	for (i = p->first; i < p->first + p->n_targets; i++)
+		(void)model_feed_off_target(s->model, (int)i, what, reason);
 }
 
 /* ---- opening ----------------------------------------------------------- */
@@ -53,16 +61,24 @@ static int new_model(struct session *s)
 	return model_new(rows, LAYER_COUNT - 1, &s->model);
 }
 
+/*
+ * The sink's thread reads names while more are kept: a name is written once, and its first byte,
+ * which says that it is there, last.
+ */
 static void keep_name(void *arg, unsigned int target, unsigned int layer, const char *id)
 {
 	struct session *s = arg;
-	char(*name)[64];
+	char name[sizeof(*s->names)] = "";
+	char *place;
 
 	if (!s->names || target >= s->n_targets || layer >= SESSION_LAYERS)
 		return;
-	name = &s->names[(size_t)target * SESSION_LAYERS + layer];
-	if (!(*name)[0])
-		snprintf(*name, sizeof(*name), "%s", id);
+	place = s->names[(size_t)target * SESSION_LAYERS + layer];
+	if (place[0])
+		return;
+	snprintf(name, sizeof(name), "%s", id);
+	memcpy(place + 1, name + 1, sizeof(name) - 1);
+	__atomic_store_n(place, name[0], __ATOMIC_RELEASE);
 }
 
 /* A process that is no GlusterFS: its own file operations are all that it can show. */
@@ -78,12 +94,50 @@ static int add_plain_process(struct session *s, size_t idx)
 	return model_set_target(s->model, (unsigned int)idx, &mt, NULL);
 }
 
-/* Open a process's memory and show its targets. */
-static int open_proc(struct session *s, struct session_proc *p, char *err, size_t err_size)
+/* The process may have ended since it was found, and another one have got its number. */
+static int check_start(const struct target *t, char *err, size_t err_size)
 {
-	size_t i;
+	struct procmem *pm;
+	int ret = procmem_open(t->pid, &pm);
+
+	if (!ret) {
+		if (t->start_ticks && procmem_start_ticks(pm) != t->start_ticks)
+			ret = -ESRCH;
+		procmem_close(pm);
+	}
+	if (ret)
+		snprintf(err, err_size, "process %d cannot be watched: %s", (int)t->pid,
+			 ret == -ESRCH ? "it has ended" : strerror(-ret));
+	return ret;
+}
+
+/* Of several bricks in one process one may be detached any time: the others stay. */
+static int add_targets(struct session *s, struct session_proc *p, char *err, size_t err_size)
+{
+	char what[64];
+	size_t i, n = 0;
+	int ret, last = -ENOENT;
+
+	for (i = p->first; i < p->first + p->n_targets; i++) {
+		ret = watch_add_target(p->watch, s->model, (unsigned int)i, &s->targets[i], err,
+				       err_size);
+		if (ret == -ENOMEM)
+			return ret;
+		if (ret) {
+			last = ret;
+			tell_off(s, target_describe(&s->targets[i], what, sizeof(what)), err);
+		}
+		n += !ret;
+	}
+	return n ? 0 : last;
+}
+
+int session_open_proc(struct session *s, struct session_proc *p, char *err, size_t err_size)
+{
+	const struct target *t = &s->targets[p->first];
 	int ret;
 
+	/* first the descriptor: what start_ticks are compared with is then the same process */
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0) {
 		ret = -errno;
@@ -91,18 +145,19 @@ static int open_proc(struct session *s, struct session_proc *p, char *err, size_
 			 strerror(-ret));
 		return ret;
 	}
-	if (s->targets[p->first].kind == TARGET_PROCESS)
-		return add_plain_process(s, p->first);
+	if (t->kind == TARGET_PROCESS) {
+		ret = check_start(t, err, err_size);
+		return ret ?: add_plain_process(s, p->first);
+	}
 	ret = watch_open(p->pid, &p->watch, err, err_size);
-	for (i = p->first; i < p->first + p->n_targets && !ret; i++)
-		ret = watch_add_target(p->watch, s->model, (unsigned int)i, &s->targets[i], err,
-				       err_size);
+	ret = ret ?: check_start(t, err, err_size);
+	ret = ret ?: add_targets(s, p, err, err_size);
 	if (!ret)
 		watch_each_layer(p->watch, keep_name, s);
 	return ret;
 }
 
-static void close_proc(struct session *s, struct session_proc *p)
+void session_close_proc(struct session *s, struct session_proc *p)
 {
 	watch_close(p->watch, s->source);
 	p->watch = NULL;
@@ -141,6 +196,53 @@ static int group(struct session *s)
 	return 0;
 }
 
+/* One of several processes that cannot be had does not keep the others from being measured. */
+static int open_all(struct session *s, char *err, size_t err_size)
+{
+	char line[512], what[64];
+	size_t i, failed = 0;
+	int ret, last = 0;
+
+	for (i = 0; i < s->n_procs; i++) {
+		struct session_proc *p = &s->procs[i];
+
+		line[0] = '\0';
+		ret = session_open_proc(s, p, line, sizeof(line));
+		if (ret == -ENOMEM)
+			return ret;
+		if (!ret)
+			continue;
+		last = ret;
+		session_close_proc(s, p);
+		p->gone = true;
+		target_describe(&s->targets[p->first], what, sizeof(what));
+		tell_off(s, what, line);
+		if (!failed++)
+			snprintf(err, err_size, "%s", line);
+	}
+	return failed == s->n_procs ? last : 0;
+}
+
+/* As many as the programs have room for. */
+static int copy_targets(struct session *s, const struct target_list *targets)
+{
+	s->n_targets = targets->n < WIRE_MAX_TARGETS ? targets->n : WIRE_MAX_TARGETS;
+	s->targets = calloc(s->n_targets + 1, sizeof(*s->targets));
+	if (!s->targets)
+		return -ENOMEM;
+	memcpy(s->targets, targets->t, s->n_targets * sizeof(*s->targets));
+	return 0;
+}
+
+static void tell_too_many(struct session *s, size_t n, char *err, size_t err_size)
+{
+	if (n <= s->n_targets)
+		return;
+	snprintf(err, err_size, "%zu of %zu targets are not measured: at most %d are at once",
+		 n - s->n_targets, n, WIRE_MAX_TARGETS);
+	tell_off(s, "targets", err);
+}
+
 int session_open(const struct target_list *targets, bool dump, struct session **ret_s, char *err,
 		 size_t err_size)
 {
@@ -150,21 +252,20 @@ int session_open(const struct target_list *targets, bool dump, struct session **
 
 	if (!s)
 		goto out_error;
-	s->n_targets = targets->n < WIRE_MAX_TARGETS ? targets->n : WIRE_MAX_TARGETS;
-	s->targets = calloc(s->n_targets + 1, sizeof(*s->targets));
-	if (dump)
+	s->last_gone_ns = clock_mono_ns();
+	ret = copy_targets(s, targets);
+	if (!ret && dump) {
 		s->names = calloc(s->n_targets * SESSION_LAYERS, sizeof(*s->names));
-	if (!s->targets || (dump && !s->names))
-		goto out_error;
-	memcpy(s->targets, targets->t, s->n_targets * sizeof(*s->targets));
-	ret = new_model(s);
+		ret = s->names ? 0 : -ENOMEM;
+	}
+	ret = ret ?: new_model(s);
 	ret = ret ?: group(s);
 	for (i = 0; i < s->n_targets && !ret; i++)
 		ret = check_kind(&s->targets[i], err, err_size);
-	for (i = 0; i < s->n_procs && !ret; i++)
-		ret = open_proc(s, &s->procs[i], err, err_size);
+	ret = ret ?: open_all(s, err, err_size);
 	if (ret)
 		goto out_error;
+	tell_too_many(s, targets->n, err, err_size);
 	*ret_s = s;
 	return 0;
 
@@ -182,7 +283,7 @@ void session_close(struct session *s)
 	if (!s)
 		return;
 	for (i = 0; i < s->n_procs; i++)
-		close_proc(s, &s->procs[i]);
+		session_close_proc(s, &s->procs[i]);
 	source_close(s->source);
 	model_free(s->model);
 	free(s->names);
@@ -193,7 +294,7 @@ void session_close(struct session *s)
 
 /* ---- probes ------------------------------------------------------------ */
 
-static int attach_proc(struct session *s, struct session_proc *p, char *err, size_t err_size)
+static int put_probes(struct session *s, struct session_proc *p, char *err, size_t err_size)
 {
 	struct wire_proc plain = {
 		.root = WIRE_ROOT_LOCAL,
@@ -205,22 +306,66 @@ static int attach_proc(struct session *s, struct session_proc *p, char *err, siz
 	return source_set_proc(s->source, p->pid, &plain, NULL);
 }
 
-int session_attach(struct session *s, const struct source_config *config, char *err,
-		   size_t err_size)
+int session_attach_proc(struct session *s, struct session_proc *p)
 {
-	char line[256] = "";
+	char err[512] = "";
 	int ret;
+
+	if (!s->source)
+		return 0;
+	ret = put_probes(s, p, err, sizeof(err));
+	if (!ret || ret == -ENOMEM)
+		return ret;
+	tell_off_proc(s, p, "walk", err[0] ? err : strerror(-ret));
+	/* what was put in until then would count halves */
+	if (p->watch)
+		watch_detach(p->watch, s->source);
+	source_forget_proc(s->source, p->pid);
+	return 0;
+}
+
+/* Follow what changes in the processes. */
+static int tick_procs(struct session *s)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < s->n_procs; i++) {
+		struct session_proc *p = &s->procs[i];
+
+		if (!p->watch)
+			continue;
+		ret = watch_tick(p->watch, s->source, s->model, clock_mono_ns());
+		if (ret == -ENOMEM)
+			return ret;
+		if (ret && ret != -ESRCH) /* gone: its pidfd tells */
+			tell_off_proc(s, p, "walk", strerror(-ret));
+	}
+	return 0;
+}
+
+int session_attach(struct session *s, const struct source_config *config)
+{
+	char line[512] = "";
+	int ret = source_open(config, &s->source, line, sizeof(line));
 	size_t i;
 
-	ret = source_open(config, &s->source, err, err_size);
-	for (i = 0; i < s->n_procs && !ret; i++)
-		ret = attach_proc(s, &s->procs[i], err, err_size);
-	ret = ret ?: source_attach_layers(s->source, s->model);
+	if (ret) {
+		tell_off(s, "walk", line[0] ? line : strerror(-ret));
+		return 0;
+	}
+	for (i = 0; i < s->n_procs && !ret; i++) {
+		if (!s->procs[i].gone)
+			ret = session_attach_proc(s, &s->procs[i]);
+	}
 	if (ret)
 		return ret;
+	line[0] = '\0';
 	if (meter_calibrate(source_kind(s->source), &s->cal, line, sizeof(line)) || line[0])
-		ret = model_feed_off(s->model, "calibration", line);
-	return ret;
+		tell_off(s, "calibration", line);
+	source_attach_layers(s->source, s->model);
+	/* what discovery has seen by now is probed before the window begins */
+	return tick_procs(s);
 }
 
 void session_detach(struct session *s)
@@ -239,6 +384,7 @@ void session_detach(struct session *s)
 
 static int collect_memory(struct session *s)
 {
+	char line[128];
 	size_t i;
 	int ret;
 
@@ -250,66 +396,44 @@ static int collect_memory(struct session *s)
 		ret = watch_feed_memory(p->watch, s->model);
 		if (ret == -ENOMEM)
 			return ret;
+		if (ret && ret != -ESRCH) {
+			snprintf(line, sizeof(line),
+				 "cannot be read (%s): the process's own counts may be old",
+				 strerror(-ret));
+			tell_off_proc(s, p, "memory", line);
+		}
 		watch_each_layer(p->watch, keep_name, s);
 	}
 	return 0;
 }
 
-/* Cost of one process's targets: what its threads paid, of what they used. */
-static void feed_cost(struct session *s, const struct session_proc *p)
-{
-	struct meter_interval interval = s->meter;
-	struct meter_cost cost;
-	struct snap_cost snap = { .probe_hits = interval.emulated_hits + interval.stepped_hits +
-						interval.tracepoint_hits };
-	uint64_t cpu_ns;
-	size_t i;
-
-	interval.has_target = !p->gone && !meter_target_cpu_ns(p->pid, &cpu_ns) &&
-			      cpu_ns >= p->cpu_ns;
-	if (interval.has_target)
-		interval.target_cpu_ns = cpu_ns - p->cpu_ns;
-	meter_compute(&s->cal, &interval, &cost);
-	snap.core_pct = (struct snap_num){ cost.core_pct, cost.has_core };
-	snap.target_pct = (struct snap_num){ cost.target_pct, cost.has_target };
-	snap.duty_pct = (struct snap_num){ 100.0, s->source != NULL };
-	snap.hit_ns = s->cal.has_emulated ? s->cal.emulated_ns : 0;
-	for (i = p->first; i < p->first + p->n_targets; i++)
-		model_feed_cost(s->model, (unsigned int)i, &snap);
-}
-
-static void collect_cost(struct session *s)
-{
-	struct meter_interval tick = { 0 };
-	uint64_t own_ns;
-	size_t i;
-
-	if (s->source)
-		source_meter(s->source, &tick);
-	s->meter.bpf_run_ns += tick.bpf_run_ns;
-	s->meter.emulated_hits += tick.emulated_hits;
-	s->meter.tracepoint_hits += tick.tracepoint_hits;
-	s->meter.wall_ns = clock_ns(CLOCK_MONOTONIC) - s->begin_ns;
-	if (!meter_own_cpu_ns(&own_ns))
-		s->meter.own_cpu_ns = own_ns - s->own_cpu_ns;
-	for (i = 0; i < s->n_procs; i++)
-		feed_cost(s, &s->procs[i]);
-}
-
 int session_collect(struct session *s)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	size_t i;
-	int ret = collect_memory(s);
+	int ret;
 
-	for (i = 0; i < s->n_procs && s->source && !ret; i++) {
-		if (s->procs[i].watch)
-			ret = watch_tick(s->procs[i].watch, s->source, s->model, now);
-	}
+	s->collected_ns = clock_mono_ns();
+	s->collected_wall_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+	ret = collect_memory(s);
+	if (s->source && !ret)
+		ret = tick_procs(s);
 	if (s->source && !ret)
 		ret = source_feed(s->source, s->model, (unsigned int)s->n_targets);
-	collect_cost(s);
-	return ret;
+	session_collect_cost(s);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+int session_look(struct session *s)
+{
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < s->n_procs && ret != -ENOMEM; i++) {
+		struct session_proc *p = &s->procs[i];
+
+		/* a process that is going is found out by its pidfd */
+		ret = p->watch ? watch_look(p->watch, s->source, s->model) : 0;
+	}
+	return ret == -ENOMEM ? ret : 0;
 }
 
 int session_finish(struct session *s)
@@ -325,107 +449,31 @@ int session_start(struct session *s)
 	size_t i;
 	int ret;
 
-	s->begin_ns = clock_ns(CLOCK_MONOTONIC);
+	s->begin_ns = clock_mono_ns();
 	if (meter_own_cpu_ns(&s->own_cpu_ns))
 		s->own_cpu_ns = 0;
-	for (i = 0; i < s->n_procs; i++) {
-		if (meter_target_cpu_ns(s->procs[i].pid, &s->procs[i].cpu_ns))
-			s->procs[i].cpu_ns = 0;
-	}
+	s->seen_own_cpu_ns = s->own_cpu_ns;
+	for (i = 0; i < s->n_procs; i++)
+		session_start_cost(s, &s->procs[i]);
 	if (s->source)
 		source_meter(s->source, &discard);
 	memset(&s->meter, 0, sizeof(s->meter));
 	ret = session_collect(s);
-	model_start_window(s->model, s->begin_ns, (int64_t)clock_ns(CLOCK_REALTIME));
+	model_start_window(s->model, s->collected_ns, s->collected_wall_ns);
 	return ret;
+}
+
+void session_next_window(struct session *s)
+{
+	session_rewind_cost(s);
+	model_start_window(s->model, s->collected_ns, s->collected_wall_ns);
 }
 
 int session_snapshot(struct session *s, bool memory_only, bool lifetime, struct snapshot **ret_snap)
 {
 	struct model_view view = { .memory_only = memory_only, .lifetime = lifetime };
 
-	return model_tick(s->model, clock_ns(CLOCK_MONOTONIC), &view, ret_snap);
-}
-
-/* ---- processes that go and come ---------------------------------------- */
-
-static void tell_gone(struct session *s, const struct session_proc *p)
-{
-	size_t i;
-
-	for (i = p->first; i < p->first + p->n_targets; i++)
-		model_feed_gone(s->model, (unsigned int)i, p->gone, p->restarts);
-}
-
-void session_proc_gone(struct session *s, struct session_proc *p)
-{
-	if (s->source)
-		source_feed(s->source, s->model, (unsigned int)s->n_targets);
-	close_proc(s, p);
-	if (s->source)
-		source_forget_proc(s->source, p->pid);
-	p->gone = true;
-	tell_gone(s, p);
-}
-
-/* The same brick or mount in another process. */
-static bool is_same(const struct target *a, const struct target *b)
-{
-	return a->kind == b->kind && !b->problem[0] && !strcmp(a->volume, b->volume) &&
-	       !strcmp(a->path, b->path);
-}
-
-/* All targets of p found in one new process: take it. */
-static bool follow_one(struct session *s, struct session_proc *p, const struct target_list *now)
-{
-	char err[256];
-	size_t i, k, found = 0;
-	pid_t pid = 0;
-
-	for (i = p->first; i < p->first + p->n_targets; i++) {
-		for (k = 0; k < now->n; k++) {
-			if (now->t[k].pid == p->pid || !is_same(&s->targets[i], &now->t[k]) ||
-			    (pid && now->t[k].pid != pid))
-				continue;
-			pid = now->t[k].pid;
-			s->targets[i].graph_key = now->t[k].graph_key;
-			found++;
-			break;
-		}
-	}
-	if (found != p->n_targets)
-		return false;
-	p->pid = pid;
-	for (i = p->first; i < p->first + p->n_targets; i++)
-		s->targets[i].pid = pid;
-	if (open_proc(s, p, err, sizeof(err)) ||
-	    (s->source && attach_proc(s, p, err, sizeof(err)))) {
-		close_proc(s, p);
-		return false;
-	}
-	p->gone = false;
-	p->restarts++;
-	tell_gone(s, p);
-	return true;
-}
-
-size_t session_follow(struct session *s)
-{
-	struct target_list now = { 0 };
-	size_t i, n = 0;
-
-	for (i = 0; i < s->n_procs && !s->procs[i].gone; i++)
-		;
-	if (i == s->n_procs || target_scan(&now))
-		return 0;
-	for (; i < s->n_procs; i++) {
-		struct session_proc *p = &s->procs[i];
-
-		if (p->gone && s->targets[p->first].kind != TARGET_PROCESS)
-			n += follow_one(s, p, &now);
-	}
-	target_list_free(&now);
-	return n;
+	return model_tick(s->model, s->collected_ns, &view, ret_snap);
 }
 
 /* ---- names ------------------------------------------------------------- */
@@ -450,7 +498,7 @@ static const char *name_layer(const void *arg, unsigned int target, unsigned int
 	if (!s->names || target >= s->n_targets || layer >= SESSION_LAYERS)
 		return NULL;
 	name = s->names[(size_t)target * SESSION_LAYERS + layer];
-	return name[0] ? name : NULL;
+	return __atomic_load_n(name, __ATOMIC_ACQUIRE) ? name : NULL;
 }
 
 static const char *name_sub(const void *arg, unsigned int layer, unsigned int sub)

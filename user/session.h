@@ -27,7 +27,13 @@ struct session_proc {
 	size_t first, n_targets; /* its targets: session.targets[first ...] */
 	unsigned int restarts;
 	bool gone;
-	uint64_t cpu_ns; /* of its threads, when the window began */
+	/* when the window began, or when it was followed: CPU time of its threads, what they hit */
+	uint64_t cpu_ns;
+	struct meter_target paid;
+	uint64_t stepped_hits; /* in the window, as last read */
+	/* the same as of the last collection, where the next window may begin */
+	uint64_t seen_cpu_ns;
+	struct meter_target seen_paid;
 };
 
 struct session {
@@ -40,33 +46,58 @@ struct session {
 	struct meter_calibration cal;
 	struct meter_interval meter;
 	uint64_t own_cpu_ns, begin_ns;
+	uint64_t seen_own_cpu_ns, collected_ns; /* as of the last collection */
+	int64_t collected_wall_ns;
+	uint64_t last_gone_ns, next_follow_ns;
 	char (*names)[64]; /* for dumps: [target * SESSION_LAYERS + layer] */
 };
 
-/* Open the memory of all targets' processes. 0 or -errno and one clear line. */
+/*
+ * Open the memory of all targets' processes. Those of several that cannot be had are left out, and
+ * told to the model. 0, and err may say what was left out; or -errno and one clear line.
+ */
 int session_open(const struct target_list *targets, bool dump, struct session **ret_s, char *err,
 		 size_t err_size);
 void session_close(struct session *s);
 
-/* Load the programs and put the probes in. 0 or -errno and one clear line. */
-int session_attach(struct session *s, const struct source_config *config, char *err,
-		   size_t err_size);
+/*
+ * Load the programs and put the probes in. What keeps them out is told to the model, and the memory
+ * mode goes on: then s->source may be NULL. 0 or -ENOMEM.
+ */
+int session_attach(struct session *s, const struct source_config *config);
 void session_detach(struct session *s);
 
-/* Start the window now; read everything into the model; the picture of the window so far. */
+/*
+ * Start the window now; read everything into the model. 0 or -ENOMEM: what else cannot be read is
+ * told to the model.
+ */
 int session_start(struct session *s);
 int session_collect(struct session *s);
+
+/* Let the next window begin where the last collection was: nothing falls in between. */
+void session_next_window(struct session *s);
+
+/*
+ * Between collections: clients whose graph was switched. Wants to be called every SESSION_LOOK_MS;
+ * does nothing, at the cost of a read for each client, where nothing was.
+ */
+#define SESSION_LOOK_MS 20
+int session_look(struct session *s);
 
 /* As session_collect(), for the last time: what no request has claimed is entered, too. */
 int session_finish(struct session *s);
 
+/* The picture of the window, up to the last collection. */
 int session_snapshot(struct session *s, bool memory_only, bool lifetime,
 		     struct snapshot **ret_snap);
 
 /* A process ended (its pidfd became readable). */
 void session_proc_gone(struct session *s, struct session_proc *p);
 
-/* Look whether processes that went have come back under a new pid; returns how many did. */
+/*
+ * Look whether processes that went have come back under a new pid; returns how many did. Not at
+ * each call: the longer they are gone, the more rarely.
+ */
 size_t session_follow(struct session *s);
 
 /* Names for dump records; valid as long as the session. */

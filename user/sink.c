@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "model.h"
 #include "sink_json.h"
 #include "sink_text.h"
@@ -25,7 +25,6 @@
 #define DEFAULT_DUMPS   256
 #define PIECE_BYTES     4096 /* PIPE_BUF: what poll() promises to a pipe's writer */
 #define GRACE_NS        500000000ULL
-#define NS_PER_SEC      1000000000ULL
 
 enum item_kind { ITEM_SNAPSHOT, ITEM_TEXT, ITEM_DUMP };
 
@@ -80,15 +79,14 @@ static void free_sink(struct sink *s)
 
 static void deadline_after(uint64_t timeout_ns, struct timespec *ret_at)
 {
-	uint64_t ns;
+	uint64_t ns = clock_mono_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, ret_at);
 	/* A year is as good as for ever, and cannot overflow. */
-	if (timeout_ns > 365ULL * 86400 * NS_PER_SEC)
-		timeout_ns = 365ULL * 86400 * NS_PER_SEC;
-	ns = (uint64_t)ret_at->tv_nsec + timeout_ns;
-	ret_at->tv_sec += (time_t)(ns / NS_PER_SEC);
-	ret_at->tv_nsec = (long)(ns % NS_PER_SEC);
+	if (timeout_ns > 365ULL * 86400 * CLOCK_NS_PER_SEC)
+		timeout_ns = 365ULL * 86400 * CLOCK_NS_PER_SEC;
+	ns += timeout_ns;
+	ret_at->tv_sec = (time_t)(ns / CLOCK_NS_PER_SEC);
+	ret_at->tv_nsec = (long)(ns % CLOCK_NS_PER_SEC);
 }
 
 /* ---- the writing thread ------------------------------------------------ */

@@ -26,7 +26,6 @@ static const char *const loss_names[WIRE_LOSSES] = {
 	[WIRE_LOST_MAP_FULL] = "map_full",
 	[WIRE_LOST_RING_FULL] = "ring_full",
 	[WIRE_LOST_UNPAIRED] = "unpaired",
-	[WIRE_LOST_EVICTED] = "evicted",
 	[WIRE_LOST_UNREADABLE] = "unreadable",
 	[WIRE_LOST_ABSURD] = "absurd",
 	[WIRE_LOST_LEDGER] = "ledger",
@@ -35,6 +34,7 @@ static const char *const loss_names[WIRE_LOSSES] = {
 	[WIRE_LOST_STORAGE] = "storage_busy",
 	[WIRE_LOST_UNKNOWN] = "unknown_xlator",
 	[WIRE_LOST_SKIPPED] = "skipped",
+	[WIRE_LOST_MARKS] = "marks",
 };
 
 /* "s" in quotes; what text_sanitize() leaves needs no other escapes than these two. */
@@ -88,9 +88,10 @@ static int put_frame(FILE *out, const struct wire_dump *head, const struct wire_
 		",\"begin_raw\":%" PRIu64 ",\"end_raw\":%" PRIu64 ",\"self\":%" PRId64
 		",\"incl\":%" PRId64,
 		(uint64_t)f->begin_raw, (uint64_t)f->end_raw, self, incl);
-	fprintf(out, ",\"counted\":%s,\"derived\":%s,\"clipped\":%s,\"open\":%s}",
+	fprintf(out, ",\"counted\":%s,\"derived\":%s,\"clipped\":%s,\"open\":%s,\"tail\":%s}",
 		bool_name(f->flags & WIRE_FRAME_COUNTED), bool_name(f->flags & WIRE_FRAME_DERIVED),
-		bool_name(f->flags & WIRE_FRAME_CLIPPED), bool_name(f->flags & WIRE_FRAME_OPEN));
+		bool_name(f->flags & WIRE_FRAME_CLIPPED), bool_name(f->flags & WIRE_FRAME_OPEN),
+		bool_name(f->flags & WIRE_FRAME_TAIL));
 	return 0;
 }
 
@@ -139,6 +140,30 @@ static int put_span(FILE *out, const struct wire_dump *head, const struct wire_s
 	return 0;
 }
 
+/* All that is remembered of a frame's address, of earlier uses too, in order of the ring. */
+static int put_marks(FILE *out, const struct wire_dump *head, const struct wire_dump_marks *m,
+		     unsigned int i, const struct sink_dump_names *names)
+{
+	const char *comma = "";
+
+	if (m->frame >= head->n_frames)
+		return -EBADMSG;
+	fprintf(out, "%s{\"frame\":%u,", i ? "," : "", m->frame);
+	put_name(out, "this", names->layer(names->arg, head->target, m->this_layer), m->this_layer);
+	fprintf(out, ",\"made\":%" PRIu64 ",\"kept\":[", (uint64_t)m->entries.n);
+	for (unsigned int k = 0; k < WIRE_TAIL_MARKS; k++) {
+		if (!m->entries.mark[k].time)
+			continue;
+		fprintf(out, "%s{", comma);
+		put_name(out, "xlator", names->layer(names->arg, head->target, m->layer[k]),
+			 m->layer[k]);
+		fprintf(out, ",\"time\":%" PRIu64 "}", (uint64_t)m->entries.mark[k].time);
+		comma = ",";
+	}
+	fputs("]}", out);
+	return 0;
+}
+
 static void put_head(FILE *out, const struct wire_dump *head, const struct sink_dump_names *names)
 {
 	const char *root = head->root < WIRE_ROOTS ? root_names[head->root] : NULL;
@@ -159,7 +184,7 @@ static void put_head(FILE *out, const struct wire_dump *head, const struct sink_
 		(uint64_t)head->watermark, head->tgid, (int64_t)head->result);
 }
 
-/* Where frames and spans lie; the record may be longer (the ring hands out fixed sizes). */
+/* Where frames, spans and marks lie; the record may be longer (the ring hands out fixed sizes). */
 static int check_record(const void *record, size_t len, struct wire_dump *ret_head)
 {
 	size_t need;
@@ -167,10 +192,12 @@ static int check_record(const void *record, size_t len, struct wire_dump *ret_he
 	if (len < sizeof(*ret_head))
 		return -EBADMSG;
 	memcpy(ret_head, record, sizeof(*ret_head));
-	if (ret_head->n_frames > WIRE_MAX_FRAMES || ret_head->n_spans > WIRE_LEDGER)
+	if (ret_head->n_frames > WIRE_MAX_FRAMES || ret_head->n_spans > WIRE_LEDGER ||
+	    ret_head->n_marks > ret_head->n_frames)
 		return -EBADMSG;
 	need = sizeof(*ret_head) + ret_head->n_frames * sizeof(struct wire_dump_frame) +
-	       ret_head->n_spans * sizeof(struct wire_span);
+	       ret_head->n_spans * sizeof(struct wire_span) +
+	       ret_head->n_marks * sizeof(struct wire_dump_marks);
 	return len < need ? -EBADMSG : 0;
 }
 
@@ -196,6 +223,14 @@ static int put_record(FILE *out, const char *record, const struct wire_dump *hea
 		memcpy(&s, at, sizeof(s));
 		at += sizeof(s);
 		err = put_span(out, head, &s, i, names);
+	}
+	fputs("],\"marks\":[", out);
+	for (unsigned int i = 0; i < head->n_marks && !err; i++) {
+		struct wire_dump_marks m;
+
+		memcpy(&m, at, sizeof(m));
+		at += sizeof(m);
+		err = put_marks(out, head, &m, i, names);
 	}
 	fputs("]}\n", out);
 	return err;

@@ -266,6 +266,14 @@ char *sink_fmt_u64(char *buf, size_t size, uint64_t value)
 	return buf;
 }
 
+char *sink_fmt_known(char *buf, size_t size, bool valid, uint64_t value)
+{
+	if (valid)
+		return sink_fmt_u64(buf, size, value);
+	snprintf(buf, size, "-");
+	return buf;
+}
+
 void sink_fmt_flow_begin(struct sink_flow *flow, FILE *out, const struct sink_style *st,
 			 const char *lead, unsigned int indent)
 {

@@ -50,6 +50,7 @@ char *sink_fmt_ns(char *buf, size_t size, bool valid, double ns);
 char *sink_fmt_pct(char *buf, size_t size, struct snap_num pct);
 char *sink_fmt_count(char *buf, size_t size, bool valid, double value); /* one decimal below 100 */
 char *sink_fmt_u64(char *buf, size_t size, uint64_t value);             /* 1,234,567 exactly */
+char *sink_fmt_known(char *buf, size_t size, bool valid, uint64_t value); /* likewise */
 
 /*
  * A line of items that wraps before the last column; what follows is indented. Items are never cut:

@@ -61,6 +61,15 @@ static void put_u64(struct builder *b, json_t *object, const char *key, uint64_t
 	put(b, object, key, json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v));
 }
 
+/* A count, or null where nobody counts. */
+static void put_count(struct builder *b, json_t *object, const char *key, bool valid, uint64_t v)
+{
+	if (valid)
+		put_u64(b, object, key, v);
+	else
+		put(b, object, key, json_null());
+}
+
 static void put_num(struct builder *b, json_t *object, const char *key, bool valid, double v)
 {
 	double rounded = round(v * 1000) / 1000;
@@ -112,8 +121,8 @@ static json_t *layer_json(struct builder *b, const struct snap_layer *l)
 	put_str(b, o, "reason", l->reason);
 	put_u64(b, o, "depth", l->depth);
 	put_u64(b, o, "count", l->count);
-	put_u64(b, o, "errors", l->errors);
-	put_u64(b, o, "bytes", l->bytes);
+	put_count(b, o, "errors", l->has_errors, l->errors);
+	put_count(b, o, "bytes", l->has_bytes, l->bytes);
 	put_dist(b, o, "self_us", &l->self);
 	put_dist(b, o, "incl_us", &l->incl);
 	put_snap(b, o, "share_pct", l->share_pct);
@@ -131,11 +140,8 @@ static json_t *op_json(struct builder *b, const struct snap_op *op)
 	put_str(b, o, "source", op->source == SNAP_FROM_WALK ? "walk" : "memory");
 	put_u64(b, o, "count", op->count);
 	put_snap(b, o, "rate_hz", op->rate_hz);
-	if (op->has_bytes)
-		put_u64(b, o, "bytes", op->bytes);
-	else
-		put(b, o, "bytes", json_null());
-	put_u64(b, o, "errors", op->errors);
+	put_count(b, o, "bytes", op->has_bytes, op->bytes);
+	put_count(b, o, "errors", op->has_errors, op->errors);
 	put_snap(b, o, "in_flight", op->in_flight);
 	put_us(b, o, "in_flight_oldest_us", op->in_flight_oldest_ns);
 	put_snap(b, o, "coverage_pct", op->coverage_pct);
@@ -156,17 +162,18 @@ static json_t *lost_json(struct builder *b, const struct snap_lost *l)
 	put_u64(b, o, "map_full", l->map_full);
 	put_u64(b, o, "ring_full", l->ring_full);
 	put_u64(b, o, "unpaired", l->unpaired);
-	put_u64(b, o, "evicted", l->evicted);
+	put(b, o, "evicted", json_null()); /* the kernel does not tell */
 	put_u64(b, o, "unreadable", l->unreadable);
 	put_u64(b, o, "absurd", l->absurd);
 	put_u64(b, o, "ledger", l->ledger);
 	put_u64(b, o, "skipped", l->skipped);
 	put_u64(b, o, "recursion", l->recursion);
-	put_u64(b, o, "uprobe_missed", l->uprobe_missed);
+	put_count(b, o, "uprobe_missed", l->has_uprobe_missed, l->uprobe_missed);
 	put_u64(b, o, "storage_busy", l->storage_busy);
 	put_u64(b, o, "frames", l->frames);
 	put_u64(b, o, "order", l->order);
 	put_u64(b, o, "unknown_xlator", l->unknown_xlator);
+	put_u64(b, o, "marks", l->marks);
 	return o;
 }
 
@@ -183,6 +190,7 @@ static json_t *checks_json(struct builder *b, const struct snap_target *t)
 	put_u64(b, o, "unsplit", c->unsplit);
 	put_u64(b, o, "open", c->open);
 	put_u64(b, o, "orphan", c->orphan);
+	put_u64(b, o, "copies", c->copies);
 	return o;
 }
 
@@ -195,6 +203,10 @@ static json_t *cost_json(struct builder *b, const struct snap_cost *c)
 	put_u64(b, o, "probe_hits", c->probe_hits);
 	put_snap(b, o, "duty_pct", c->duty_pct);
 	put_num(b, o, "hit_us", c->hit_ns > 0, c->hit_ns / 1000);
+	put_snap(b, o, "own_pct", c->own_pct);
+	put_u64(b, o, "uprobe_hits", c->uprobe_hits);
+	put_u64(b, o, "tracepoint_hits", c->tracepoint_hits);
+	put_num(b, o, "tracepoint_hit_us", c->tracepoint_hit_ns > 0, c->tracepoint_hit_ns / 1000);
 	return o;
 }
 
@@ -248,13 +260,33 @@ static json_t *window_json(struct builder *b, const struct snapshot *snap)
 	return o;
 }
 
-static json_t *off_json(struct builder *b, const struct snapshot *snap)
+static json_t *probes_json(struct builder *b, const struct snap_probes *p)
+{
+	json_t *o;
+
+	if (!p->valid)
+		return json_null();
+	o = json_object();
+	put_u64(b, o, "callbacks", p->callbacks);
+	put_u64(b, o, "stepped", p->stepped);
+	put_str(b, o, "module", p->module);
+	put_str(b, o, "insn", p->insn);
+	put_str(b, o, "class", p->insn_stepped ? "single-stepped" : "emulated");
+	put_str(b, o, "kind", p->kind);
+	return o;
+}
+
+/* What a target misses: of its own, and with everybody else. */
+static json_t *off_json(struct builder *b, const struct snapshot *snap, size_t target)
 {
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < snap->n_off; i++) {
-		json_t *o = json_object();
+		json_t *o;
 
+		if (snap->off[i].target >= 0 && (size_t)snap->off[i].target != target)
+			continue;
+		o = json_object();
 		put_str(b, o, "what", snap->off[i].what);
 		put_str(b, o, "reason", snap->off[i].reason);
 		append(b, array, o);
@@ -262,9 +294,10 @@ static json_t *off_json(struct builder *b, const struct snapshot *snap)
 	return array;
 }
 
-static json_t *report_json(struct builder *b, const struct snapshot *snap,
-			   const struct snap_target *t, const char *version)
+static json_t *report_json(struct builder *b, const struct snapshot *snap, size_t target,
+			   const char *version)
 {
+	const struct snap_target *t = &snap->targets[target];
 	json_t *o = json_object(), *ops = json_array();
 
 	put_str(b, o, "schema", "bricktop/1");
@@ -277,7 +310,8 @@ static json_t *report_json(struct builder *b, const struct snapshot *snap,
 	put(b, o, "lost", lost_json(b, &t->lost));
 	put(b, o, "checks", checks_json(b, t));
 	put(b, o, "oldest", oldest_json(b, &t->oldest));
-	put(b, o, "off", off_json(b, snap));
+	put(b, o, "off", off_json(b, snap, target));
+	put(b, o, "probes", probes_json(b, &t->probes));
 	for (size_t i = 0; i < t->n_ops; i++)
 		append(b, ops, op_json(b, &t->ops[i]));
 	put(b, o, "ops", ops);
@@ -305,7 +339,7 @@ int sink_json_report(FILE *out, const struct snapshot *snap, const char *version
 {
 	for (size_t i = 0; i < snap->n_targets; i++) {
 		struct builder b = { 0 };
-		json_t *document = report_json(&b, snap, &snap->targets[i], version);
+		json_t *document = report_json(&b, snap, i, version);
 		int err = write_document(out, &b, document, lines);
 
 		if (err)

@@ -147,7 +147,7 @@ static void put_notes(const struct table *t, size_t i)
 	const struct snap_layer *layer = &t->op->layers[i];
 	char count[32];
 	struct sink_flow flow;
-	bool failed = layer->errors > 0 && i > 0 && t->op->source == SNAP_FROM_WALK;
+	bool failed = layer->has_errors && layer->errors > 0 && i > 0 && t->op->source == SNAP_FROM_WALK;
 
 	if (layer->state == SNAP_ON && !failed)
 		return;
@@ -246,7 +246,7 @@ static void put_local_row(FILE *out, const struct snap_op *op, unsigned int name
 	sink_fmt_right(out, st, sink_fmt_u64(buf, sizeof(buf), op->count), 11);
 	sink_fmt_right(out, st, sink_fmt_count(buf, sizeof(buf), op->rate_hz.valid, op->rate_hz.v),
 		       9);
-	sink_fmt_right(out, st, sink_fmt_u64(buf, sizeof(buf), op->errors), 10);
+	sink_fmt_right(out, st, sink_fmt_known(buf, sizeof(buf), op->has_errors, op->errors), 10);
 	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++)
 		sink_fmt_right(out, st,
 			       sink_fmt_ns(buf, sizeof(buf),
@@ -289,7 +289,8 @@ static void put_memory_row(const struct table *t, size_t i)
 	sink_fmt_ns(buf, sizeof(buf), layer->est_self_ns.valid, layer->est_self_ns.v);
 	snprintf(self, sizeof(self), "%s%s", layer->est_self_ns.valid ? "~" : "", buf);
 	sink_fmt_right(t->out, t->st, self, 9);
-	sink_fmt_right(t->out, t->st, sink_fmt_u64(buf, sizeof(buf), layer->errors), 9);
+	sink_fmt_right(t->out, t->st,
+		       sink_fmt_known(buf, sizeof(buf), layer->has_errors, layer->errors), 9);
 	fputc('\n', t->out);
 	put_notes(t, i);
 }

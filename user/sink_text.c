@@ -149,7 +149,8 @@ static void put_op_facts(FILE *out, const struct snap_op *op, const struct sink_
 
 	sink_fmt_flow_begin(&flow, out, st, "  ", 4);
 	sink_fmt_flow_item(&flow, 0, "%s calls", sink_fmt_u64(buf, sizeof(buf), op->count));
-	sink_fmt_flow_item(&flow, 3, "errors %s", sink_fmt_u64(buf, sizeof(buf), op->errors));
+	sink_fmt_flow_item(&flow, 3, "errors %s",
+			   sink_fmt_known(buf, sizeof(buf), op->has_errors, op->errors));
 	sink_fmt_flow_item(&flow, 3, "in flight %s",
 			   sink_fmt_count(buf, sizeof(buf), op->in_flight.valid, op->in_flight.v));
 	if (oldest)
@@ -279,13 +280,13 @@ static void put_lost(FILE *out, const struct snap_lost *l, const struct sink_sty
 		{ l->map_full, "samples for which no histogram was free" },
 		{ l->ring_full, "dump records for which the ring had no room" },
 		{ l->unpaired, "spans without a begin or an end" },
-		{ l->evicted, "records pushed out of a bounded map" },
 		{ l->unreadable, "failed reads of process memory" },
 		{ l->absurd, "negative or impossible durations" },
 		{ l->ledger, "requests unsplit: more spans than a thread remembers" },
 		{ l->frames, "requests unsplit: more frames than a walk takes" },
 		{ l->order, "requests unsplit: intervals out of order" },
 		{ l->unknown_xlator, "frames of an xlator in no known graph" },
+		{ l->marks, "shared frames not split (their entries were not all seen)" },
 		{ l->skipped, "requests skipped by duty cycle or limits" },
 		{ l->recursion, "probes that hit while one was running" },
 		{ l->uprobe_missed, "uprobe hits missed by the kernel" },
@@ -340,6 +341,18 @@ static bool has_cost(const struct snap_cost *c)
 	return c->core_pct.valid || c->target_pct.valid || c->probe_hits > 0;
 }
 
+static void put_hits(struct sink_flow *flow, const char *what, uint64_t hits, double each_ns)
+{
+	char buf[32];
+
+	if (!hits)
+		return;
+	sink_fmt_flow_item(flow, 3, "%s %s", sink_fmt_u64(buf, sizeof(buf), hits), what);
+	if (each_ns > 0)
+		sink_fmt_flow_item(flow, 1, "(%s each as calibrated)",
+				   sink_fmt_ns(buf, sizeof(buf), true, each_ns));
+}
+
 static void put_cost(FILE *out, const struct snap_cost *c, const struct sink_style *st)
 {
 	struct sink_flow flow;
@@ -351,22 +364,47 @@ static void put_cost(FILE *out, const struct snap_cost *c, const struct sink_sty
 	sink_fmt_flow_item(&flow, 0, "%s of a core", sink_fmt_pct(buf, sizeof(buf), c->core_pct));
 	sink_fmt_flow_item(&flow, 3, "%s of the target's CPU time",
 			   sink_fmt_pct(buf, sizeof(buf), c->target_pct));
-	sink_fmt_flow_item(&flow, 3, "%s probe hits",
-			   sink_fmt_u64(buf, sizeof(buf), c->probe_hits));
-	if (c->hit_ns > 0)
-		sink_fmt_flow_item(&flow, 1, "(%s each as calibrated)",
-				   sink_fmt_ns(buf, sizeof(buf), true, c->hit_ns));
+	put_hits(&flow, "uprobe hits", c->uprobe_hits, c->hit_ns);
+	put_hits(&flow, "tracepoint hits host-wide", c->tracepoint_hits, c->tracepoint_hit_ns);
 	if (c->duty_pct.valid && c->duty_pct.v < 100)
 		sink_fmt_flow_item(&flow, 3, "attached %s of the time",
 				   sink_fmt_pct(buf, sizeof(buf), c->duty_pct));
 	sink_fmt_flow_end(&flow);
 }
 
-static void put_off(FILE *out, const struct snapshot *snap, const struct sink_style *st)
+/* Where the probes are: the instruction decides what a hit costs. */
+static void put_probes(FILE *out, const struct snap_probes *p, const struct sink_style *st)
+{
+	struct sink_flow flow;
+	char buf[32];
+
+	if (!p->valid)
+		return;
+	sink_fmt_flow_begin(&flow, out, st, "probes", LABEL_COLUMNS);
+	sink_fmt_flow_item(&flow, 0, "%s callbacks of %s",
+			   sink_fmt_u64(buf, sizeof(buf), p->callbacks), p->module);
+	if (p->insn[0])
+		sink_fmt_flow_item(&flow, 1, "(%s, %s)", p->insn,
+				   p->insn_stepped ? "single-stepped" : "emulated");
+	if (p->kind[0])
+		sink_fmt_flow_item(&flow, 3, "%s", p->kind);
+	if (p->stepped)
+		sink_fmt_flow_item(&flow, 3, "%s of them single-stepped",
+				   sink_fmt_u64(buf, sizeof(buf), p->stepped));
+	if (!p->callbacks)
+		sink_fmt_flow_item(&flow, 3, "none found in the code: each once it was seen");
+	sink_fmt_flow_end(&flow);
+}
+
+/* What one target misses, or (target < 0) all. */
+static void put_off(FILE *out, const struct snapshot *snap, int target,
+		    const struct sink_style *st)
 {
 	for (size_t i = 0; i < snap->n_off; i++) {
 		struct sink_flow flow;
 
+		if (snap->off[i].target != target)
+			continue;
 		sink_fmt_flow_begin(&flow, out, st, "off", LABEL_COLUMNS);
 		sink_fmt_flow_item(&flow, 0, "%s:", snap->off[i].what);
 		sink_fmt_flow_item(&flow, 1, "%s", snap->off[i].reason);
@@ -374,9 +412,19 @@ static void put_off(FILE *out, const struct snapshot *snap, const struct sink_st
 	}
 }
 
-static int put_target(FILE *out, const struct snapshot *snap, const struct snap_target *t,
+static size_t count_off(const struct snapshot *snap, int target)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < snap->n_off; i++)
+		n += snap->off[i].target == target;
+	return n;
+}
+
+static int put_target(FILE *out, const struct snapshot *snap, int target,
 		      const struct sink_style *st)
 {
+	const struct snap_target *t = &snap->targets[target];
 	int err;
 
 	put_header(out, snap, t, st);
@@ -388,7 +436,7 @@ static int put_target(FILE *out, const struct snapshot *snap, const struct snap_
 	err = put_ops(out, snap, t, st);
 	if (err)
 		return err;
-	if (t->oldest.valid || has_cost(&t->cost) ||
+	if (t->oldest.valid || has_cost(&t->cost) || t->probes.valid || count_off(snap, target) ||
 	    (!snap->memory_only && (t->lost.total > 0 || t->checks.walked > 0)))
 		fputc('\n', out);
 	put_oldest(out, &t->oldest, st);
@@ -397,6 +445,8 @@ static int put_target(FILE *out, const struct snapshot *snap, const struct snap_
 		put_checks(out, &t->checks, st);
 	}
 	put_cost(out, &t->cost, st);
+	put_probes(out, &t->probes, st);
+	put_off(out, snap, target, st);
 	return 0;
 }
 
@@ -407,15 +457,15 @@ static int put_targets(FILE *out, const struct snapshot *snap, const struct sink
 
 		if (i > 0)
 			fputc('\n', out);
-		err = put_target(out, snap, &snap->targets[i], st);
+		err = put_target(out, snap, (int)i, st);
 		if (err)
 			return err;
 	}
 	if (snap->n_targets == 0)
 		fputs("nothing was measured: there was no target\n", out);
-	if (snap->n_off > 0)
+	if (count_off(snap, SNAP_ALL_TARGETS))
 		fputc('\n', out);
-	put_off(out, snap, st);
+	put_off(out, snap, SNAP_ALL_TARGETS, st);
 	return sink_fmt_status(out);
 }
 

@@ -36,6 +36,7 @@ struct snap_layer {
 	char reason[160];              /* why it is off or derived; "" */
 	unsigned int depth;            /* 0: root */
 	uint64_t count, errors, bytes; /* passages of this layer */
+	bool has_errors, has_bytes;    /* measured */
 	struct snap_dist self, incl;
 	struct snap_num share_pct;   /* self time of all passages / inclusive time of all roots */
 	struct snap_num est_self_ns; /* memory mode: difference of means; an estimate, never a
@@ -51,7 +52,7 @@ struct snap_op {
 	enum snap_source source; /* memory: "means only" */
 	uint64_t count, bytes, errors;
 	struct snap_num rate_hz;
-	bool has_bytes;
+	bool has_bytes, has_errors;
 	struct snap_num in_flight, in_flight_oldest_ns;
 	struct snap_num coverage_pct;
 	struct snap_num sum_check_pct;
@@ -61,24 +62,42 @@ struct snap_op {
 	size_t n_layers;
 };
 
-/* Same order and names as the JSON contract's "lost". */
+/* Names as in the JSON contract's "lost". */
 struct snap_lost {
-	uint64_t total, map_full, ring_full, unpaired, evicted, unreadable, absurd, ledger, skipped;
+	uint64_t total, map_full, ring_full, unpaired, unreadable, absurd, ledger, skipped;
 	uint64_t recursion, uprobe_missed, storage_busy;
 	uint64_t frames, order, unknown_xlator; /* further causes of unsplit or unwalked requests */
+	bool has_uprobe_missed; /* somebody counts them */
+	uint64_t marks; /* shared frames that could not be split (--split-tails) */
 };
 
 struct snap_checks {
-	uint64_t walked, holds, outside, negative, unsplit, open, orphan;
+	uint64_t walked, holds, outside, negative, unsplit, open, orphan, copies;
 };
 
 struct snap_cost {
 	struct snap_num core_pct, target_pct, duty_pct;
-	uint64_t probe_hits;
-	double hit_ns; /* calibrated cost of one uprobe hit, without the program's own time */
+	struct snap_num own_pct; /* the part of core_pct that is bricktop's own CPU time */
+	uint64_t probe_hits;     /* host-wide: uprobe_hits + tracepoint_hits */
+	uint64_t uprobe_hits, tracepoint_hits;
+	/* calibrated cost of one hit, without the program's own time; 0: not known */
+	double hit_ns, tracepoint_hit_ns;
 };
 
+/* Where the top callbacks of a target's process are probed. */
+struct snap_probes {
+	bool valid;
+	uint64_t callbacks, stepped; /* stepped: of those, without a cheap instruction */
+	char module[64];             /* "server.so" */
+	char insn[80];               /* at the first one: "push r15" */
+	bool insn_stepped;           /* its class: single-stepped, else emulated */
+	char kind[16];               /* "uprobe-multi" or "perf" */
+};
+
+#define SNAP_ALL_TARGETS (-1)
+
 struct snap_off { /* a layer or step that could not be attached */
+	int target; /* the target (its place in the snapshot) that misses it, or SNAP_ALL_TARGETS */
 	char what[64];
 	char reason[256];
 };
@@ -102,16 +121,17 @@ struct snap_target {
 	struct snap_cost cost;
 	struct snap_lost lost;
 	struct snap_oldest oldest;
+	struct snap_probes probes;
 	struct snap_op
 		*ops; /* users' requests by total time first, then internal, background, local */
 	size_t n_ops;
 };
 
 struct snapshot {
-	uint64_t mono_ns; /* end of the window */
-	int64_t wall_ns;  /* begin of the window, CLOCK_REALTIME */
-	double window_secs;    /* 0: since the processes' own counters began */
-	bool memory_only; /* no probe was in */
+	uint64_t mono_ns;   /* end of the window */
+	int64_t wall_ns;    /* begin of the window, CLOCK_REALTIME */
+	double window_secs; /* 0: since the processes' own counters began */
+	bool memory_only;   /* no probe was in */
 	char kernel[128];
 	struct snap_target *targets;
 	size_t n_targets;

@@ -19,6 +19,7 @@
 
 #define SLOTS_PER_TARGET 512
 #define SLOTS_AT_LEAST   1024
+#define POOL_MAX_BYTES   (160UL << 20) /* kernel memory of all histograms */
 
 static const char *const multi_only[] = { "multi", NULL };
 static const char *const perf_only[] = { "perf", NULL };
@@ -41,7 +42,7 @@ static int map_all(struct source *src)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 #define ROUND(n) (((n) + page - 1) / page * page)
-	src->pool_bytes = ROUND(sizeof(struct wire_slot) * src->cfg.slots * src->cfg.shards);
+	src->pool_bytes = ROUND(sizeof(struct wire_pool_slot) * src->cfg.slots * src->cfg.shards);
 	src->losses_bytes = ROUND(sizeof(__u64) * (WIRE_MAX_TARGETS + 1) * WIRE_LOSSES);
 	src->checks_bytes = ROUND(sizeof(__u64) * WIRE_MAX_TARGETS * WIRE_CHECKS);
 #undef ROUND
@@ -51,12 +52,10 @@ static int map_all(struct source *src)
 	return src->pool && src->losses && src->checks ? 0 : -ENOMEM;
 }
 
-static int load_walk(struct source *src, char *err, size_t err_size)
+static int load_walk(struct source *src, bool perf, char *err, size_t err_size)
 {
-	int ret = attach_load(src->attach, "gluster", multi_only, err, err_size);
-
 	src->kind = UPROBE_MULTI;
-	if (!ret)
+	if (!perf && !attach_load(src->attach, "gluster", multi_only, err, err_size))
 		return 0;
 	/* no uprobe-multi before 6.6: the other variant */
 	src->kind = UPROBE_PERF;
@@ -75,6 +74,17 @@ static int open_ring(struct source *src, uint64_t count)
 	return src->ring ? 0 : -errno;
 }
 
+/* Fewer shards only make CPUs meet on a line more often; fewer slots lose rows. */
+static void cap_pool(struct wire_cfg *cfg)
+{
+	const size_t max = POOL_MAX_BYTES / sizeof(struct wire_pool_slot);
+
+	while (cfg->shards > 1 && (size_t)cfg->slots * cfg->shards > max)
+		cfg->shards--;
+	if (cfg->slots > max)
+		cfg->slots = (__u32)max;
+}
+
 static void choose_sizes(struct source *src, const struct source_config *config)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -84,9 +94,11 @@ static void choose_sizes(struct source *src, const struct source_config *config)
 		slots = SLOTS_AT_LEAST;
 	src->cfg.slots = config->slots ?: slots;
 	src->cfg.shards = cpus < 1 ? 1 : cpus > WIRE_MAX_SHARDS ? WIRE_MAX_SHARDS : (__u32)cpus;
-	src->cfg.own_tgid = (__u32)getpid();
+	cap_pool(&src->cfg);
 	src->cfg.dump = config->dump;
+	src->cfg.split_tails = config->split_tails;
 	src->layers_off = config->layers_off;
+	src->static_off = config->static_off;
 	layers_fill_syscalls(src->cfg.syscalls, WIRE_SYS_NUMBERS);
 }
 
@@ -102,11 +114,12 @@ int source_open(const struct source_config *config, struct source **ret_src, cha
 	src->stats_fd = -1;
 	choose_sizes(src, config);
 	ac.cfg = src->cfg;
-	ret = attach_new(&ac, &src->attach);
+	src->seen = calloc(src->cfg.slots, sizeof(*src->seen));
+	ret = src->seen ? attach_new(&ac, &src->attach) : -ENOMEM;
 	if (ret)
 		goto out_free;
 	src->stats_fd = meter_enable_stats();
-	ret = load_walk(src, err, err_size);
+	ret = load_walk(src, config->perf_only, err, err_size);
 	if (ret)
 		goto out_free;
 	ret = map_all(src);
@@ -143,6 +156,7 @@ void source_close(struct source *src)
 	attach_free(src->attach);
 	if (src->stats_fd >= 0)
 		close(src->stats_fd);
+	free(src->seen);
 	free(src->known);
 	free(src);
 }
@@ -167,16 +181,45 @@ static int layout_row(struct source *src, const struct wire_layout *layout)
 	return (int)i;
 }
 
+/* Its row of "traced", unless another process has it: then its calls are not counted. */
+static int set_traced(struct source *src, pid_t tgid, __u16 local_target)
+{
+	__u32 at = (__u32)tgid % WIRE_TRACED_ROWS;
+	struct wire_traced row;
+	int fd = attach_map_fd(src->attach, "traced");
+
+	if (bpf_map_lookup_elem(fd, &at, &row))
+		return -errno;
+	if (row.tgid && row.tgid != (__u32)tgid)
+		return 0;
+	row = (struct wire_traced){ .tgid = (__u32)tgid, .local_target = local_target };
+	return bpf_map_update_elem(fd, &at, &row, BPF_ANY) ? -errno : 0;
+}
+
+static void forget_traced(struct source *src, pid_t tgid)
+{
+	__u32 at = (__u32)tgid % WIRE_TRACED_ROWS;
+	struct wire_traced row, none = { 0 };
+	int fd = attach_map_fd(src->attach, "traced");
+
+	if (!bpf_map_lookup_elem(fd, &at, &row) && row.tgid == (__u32)tgid)
+		bpf_map_update_elem(fd, &at, &none, BPF_ANY);
+}
+
 int source_set_proc(struct source *src, pid_t tgid, const struct wire_proc *proc,
 		    const struct wire_layout *layout)
 {
 	struct wire_proc value = *proc;
 	__u32 key = (__u32)tgid;
 	int row = layout ? layout_row(src, layout) : 0;
+	int ret;
 
 	if (row < 0)
 		return row;
 	value.layout = (__u16)row;
+	ret = set_traced(src, tgid, proc->local_target);
+	if (ret)
+		return ret;
 	return bpf_map_update_elem(attach_map_fd(src->attach, "procs"), &key, &value, BPF_ANY) ?
 		       -errno :
 		       0;
@@ -190,13 +233,38 @@ int source_get_proc(struct source *src, pid_t tgid, struct wire_proc *ret_proc)
 											  0;
 }
 
+/* A number below which the xlator was met before it was told of means its real one from now on. */
+static void learn_adopted(struct source *src, const struct wire_node *was,
+			  const struct wire_node *node)
+{
+	__u32 i = was->layer - (__u32)WIRE_LAYER_ADOPTED;
+
+	if (was->layer < WIRE_LAYER_ADOPTED || i >= WIRE_MAX_ADOPTED)
+		return;
+	if (src->real_layer[i] != node->layer)
+		src->is_grouped = false;
+	src->real_layer[i] = node->layer;
+}
+
 int source_set_node(struct source *src, pid_t tgid, uint64_t xlator, const struct wire_node *node)
 {
 	struct wire_node_key key = { .xlator = xlator, .tgid = (__u32)tgid };
+	int fd = attach_map_fd(src->attach, "nodes");
+	struct wire_node was;
 
-	return bpf_map_update_elem(attach_map_fd(src->attach, "nodes"), &key, node, BPF_ANY) ?
-		       -errno :
-		       0;
+	if (!bpf_map_update_elem(fd, &key, node, BPF_NOEXIST))
+		return 0;
+	/* once in the map the programs do not change it */
+	if (!bpf_map_lookup_elem(fd, &key, &was))
+		learn_adopted(src, &was, node);
+	return bpf_map_update_elem(fd, &key, node, BPF_ANY) ? -errno : 0;
+}
+
+void source_forget_node(struct source *src, pid_t tgid, uint64_t xlator)
+{
+	struct wire_node_key key = { .xlator = xlator, .tgid = (__u32)tgid };
+
+	bpf_map_delete_elem(attach_map_fd(src->attach, "nodes"), &key);
 }
 
 void source_forget_proc(struct source *src, pid_t tgid)
@@ -205,7 +273,9 @@ void source_forget_proc(struct source *src, pid_t tgid)
 	struct wire_node_key key, next, *at = NULL;
 	__u32 id = (__u32)tgid;
 
+	forget_traced(src, tgid);
 	bpf_map_delete_elem(attach_map_fd(src->attach, "procs"), &id);
+	bpf_map_delete_elem(attach_map_fd(src->attach, "fops"), &id);
 	while (!bpf_map_get_next_key(nodes, at, &next)) {
 		if (at && at->tgid == id)
 			bpf_map_delete_elem(nodes, at);
@@ -235,6 +305,16 @@ int source_use_perf(struct source *src, char *err, size_t err_size)
 	return ret;
 }
 
+/*
+ * A kernel without uprobe-multi says so at the first link, if it has taken the program at all. Any
+ * other failure, and any later one, is of these sites alone.
+ */
+static bool is_without_multi(const struct source *src, int error)
+{
+	return src->kind == UPROBE_MULTI && !src->multi_works &&
+	       (error == -EINVAL || error == -EOPNOTSUPP);
+}
+
 static int probe(struct source *src, const char *step, pid_t tgid, const struct uprobe_site *sites,
 		 size_t n, struct uprobe_links *links, char *err, size_t err_size)
 {
@@ -243,10 +323,14 @@ static int probe(struct source *src, const char *step, pid_t tgid, const struct 
 
 	snprintf(name, sizeof(name), "%s__%s", step, src->kind == UPROBE_MULTI ? "multi" : "perf");
 	fd = attach_prog_fd(src->attach, name);
-	if (fd < 0)
+	if (fd < 0) {
+		snprintf(err, err_size, "program '%s' is not loaded", name);
 		return fd;
-	ret = uprobe_attach(src->kind, fd, tgid, false, sites, n, links, err, err_size);
-	if (!ret || ret == -ESRCH || src->kind == UPROBE_PERF)
+	}
+	ret = uprobe_attach(src->kind, fd, tgid, sites, n, links, err, err_size);
+	if (!ret && n && src->kind == UPROBE_MULTI)
+		src->multi_works = true;
+	if (!is_without_multi(src, ret))
 		return ret;
 	ret = source_use_perf(src, err, err_size);
 	return ret ?: probe(src, step, tgid, sites, n, links, err, err_size);
@@ -255,9 +339,11 @@ static int probe(struct source *src, const char *step, pid_t tgid, const struct 
 int source_probe_callbacks(struct source *src, pid_t tgid, const struct uprobe_site *sites,
 			   size_t n, struct source_probes *probes, char *err, size_t err_size)
 {
+	bool is_first = !probes->callbacks.n;
 	int ret = probe(src, "on_callback", tgid, sites, n, &probes->callbacks, err, err_size);
 
-	probes->kind = src->kind;
+	if (!ret && (is_first || src->kind == UPROBE_MULTI))
+		probes->kind = src->kind;
 	return ret;
 }
 
@@ -274,27 +360,60 @@ void source_disarm_discovery(struct source_probes *probes)
 	uprobe_links_close(&probes->discovery);
 }
 
+int source_probe_entries(struct source *src, pid_t tgid, const struct uprobe_site *sites, size_t n,
+			 struct source_probes *probes, char *err, size_t err_size)
+{
+	return probe(src, "on_entry", tgid, sites, n, &probes->entries, err, err_size);
+}
+
+bool source_splits_tails(const struct source *src)
+{
+	return src->cfg.split_tails;
+}
+
 void source_probes_close(struct source_probes *probes)
 {
+	uprobe_links_close(&probes->entries);
 	uprobe_links_close(&probes->discovery);
 	uprobe_links_close(&probes->callbacks);
 }
 
+bool source_static_off(const struct source *src)
+{
+	return src->static_off;
+}
+
+int source_set_wanted(struct source *src, pid_t tgid, uint64_t wanted)
+{
+	int fd = attach_map_fd(src->attach, "fops");
+	struct wire_fops sets = { 0 };
+	__u32 key = (__u32)tgid;
+
+	/* a walk in between loses its bit here, and sets it again with the next request */
+	bpf_map_lookup_elem(fd, &key, &sets);
+	sets.wanted = wanted;
+	return bpf_map_update_elem(fd, &key, &sets, BPF_ANY) ? -errno : 0;
+}
+
+uint64_t source_walked_fops(struct source *src, pid_t tgid)
+{
+	struct wire_fops sets = { 0 };
+	__u32 key = (__u32)tgid;
+
+	bpf_map_lookup_elem(attach_map_fd(src->attach, "fops"), &key, &sets);
+	return sets.walked;
+}
+
 int source_each_callback(struct source *src,
-			 int (*fn)(void *arg, const struct wire_callback_key *key,
-				   const struct wire_callback *cb),
-			 void *arg)
+			 int (*fn)(void *arg, const struct wire_callback_key *key), void *arg)
 {
 	struct wire_callback_key key, *at = NULL, next;
 	int fd = attach_map_fd(src->attach, "callbacks"), ret;
-	struct wire_callback cb;
 
 	while (!bpf_map_get_next_key(fd, at, &next)) {
 		key = next;
 		at = &key;
-		if (bpf_map_lookup_elem(fd, &key, &cb))
-			continue;
-		ret = fn(arg, &key, &cb);
+		ret = fn(arg, &key);
 		if (ret)
 			return ret;
 	}

@@ -25,7 +25,10 @@ struct source_config {
 	unsigned int n_targets;
 	bool dump; /* dump records are wanted */
 	uint64_t dump_count;
-	bool layers_off; /* the walk only: no row of layers.def */
+	bool layers_off;  /* the walk only: no row of layers.def */
+	bool static_off;  /* no search of the code for top callbacks: discovery alone finds them */
+	bool perf_only;   /* perf uprobes even where uprobe-multi works */
+	bool split_tails; /* frames that xlators share are split by probes at entries */
 };
 
 /* Load the programs. 0, or -errno and one clear line. */
@@ -37,13 +40,14 @@ void source_close(struct source *src);
 int source_set_proc(struct source *src, pid_t tgid, const struct wire_proc *proc,
 		    const struct wire_layout *layout);
 int source_set_node(struct source *src, pid_t tgid, uint64_t xlator, const struct wire_node *node);
+/* An xlator that is no more. */
+void source_forget_node(struct source *src, pid_t tgid, uint64_t xlator);
 void source_forget_proc(struct source *src, pid_t tgid);
 
-/* A process's probes: top and background callbacks, discovery. Zeroed is empty. */
+/* A process's probes: top and background callbacks, discovery, fop entries. Zeroed is empty. */
 struct source_probes {
-	struct uprobe_links callbacks, discovery;
-	enum uprobe_kind kind;
-	uint64_t emulated_sites, stepped_sites;
+	struct uprobe_links callbacks, discovery, entries;
+	enum uprobe_kind kind; /* of the links in callbacks; UPROBE_MULTI where any is */
 };
 
 /*
@@ -55,6 +59,11 @@ int source_probe_callbacks(struct source *src, pid_t tgid, const struct uprobe_s
 int source_arm_discovery(struct source *src, pid_t tgid, const struct uprobe_site *site,
 			 struct source_probes *probes, char *err, size_t err_size);
 void source_disarm_discovery(struct source_probes *probes);
+
+/* Probe more fop entries; does nothing useful unless source_splits_tails(). As above. */
+int source_probe_entries(struct source *src, pid_t tgid, const struct uprobe_site *sites, size_t n,
+			 struct source_probes *probes, char *err, size_t err_size);
+bool source_splits_tails(const struct source *src);
 void source_probes_close(struct source_probes *probes);
 
 /*
@@ -67,15 +76,20 @@ enum uprobe_kind source_kind(const struct source *src);
 /* What the process's probes have shown: 0 or -ENOENT. */
 int source_get_proc(struct source *src, pid_t tgid, struct wire_proc *ret_proc);
 
+/* Its top callbacks are not searched for in the code. */
+bool source_static_off(const struct source *src);
+
+/* Fops of a process's requests that were walked, as a set; discovery looks at `wanted`, 0: all. */
+int source_set_wanted(struct source *src, pid_t tgid, uint64_t wanted);
+uint64_t source_walked_fops(struct source *src, pid_t tgid);
+
 /* Callbacks that discovery has seen: calls fn for each; stops where fn returns non-zero. */
 int source_each_callback(struct source *src,
-			 int (*fn)(void *arg, const struct wire_callback_key *key,
-				   const struct wire_callback *cb),
-			 void *arg);
+			 int (*fn)(void *arg, const struct wire_callback_key *key), void *arg);
 
 /* Attach the layers of layers.def that are on. What cannot be attached goes to the model as "off".
  */
-int source_attach_layers(struct source *src, struct model *m);
+void source_attach_layers(struct source *src, struct model *m);
 
 /*
  * The window ends: finished spans that no request has claimed are entered as their process's own.
@@ -91,8 +105,14 @@ int source_feed(struct source *src, struct model *m, unsigned int n_targets);
 void source_read_losses(struct source *src, unsigned int target, __u64 ret_losses[WIRE_LOSSES]);
 void source_read_checks(struct source *src, unsigned int target, __u64 ret_checks[WIRE_CHECKS]);
 
-/* Cost since the last call (or source_open()): BPF run time and hits by class into *interval. */
+/*
+ * Cost since the last call (or source_open()): BPF run time and hits, host-wide, into *interval;
+ * all uprobe hits as emulated ones.
+ */
 void source_meter(struct source *src, struct meter_interval *interval);
+
+/* What a process's own threads have run into since source_set_proc(). 0 or -ENOENT. */
+int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret_paid);
 uint64_t source_recursion_misses(struct source *src);
 
 /* Ring of dump records: its epoll descriptor (-1 without dump), and its consumer. */

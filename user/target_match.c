@@ -41,10 +41,13 @@ const char *target_describe(const struct target *t, char *buf, size_t size)
 {
 	switch (t->kind) {
 	case TARGET_BRICK:
-		snprintf(buf, size, "%s:%s", t->volume, t->path);
+		if (t->path[0])
+			snprintf(buf, size, "%s:%s", t->volume, t->path);
+		else
+			snprintf(buf, size, "brick of volume %s", t->volume);
 		break;
 	case TARGET_CLIENT:
-		snprintf(buf, size, "client %s on %s", t->volume, t->path);
+		snprintf(buf, size, "client %s%s%s", t->volume, t->path[0] ? " on " : "", t->path);
 		break;
 	case TARGET_XFS:
 		snprintf(buf, size, "xfs %s on %s", t->path, t->device);

@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rights.h"
+
 #define UPROBE_TYPE_FILE "/sys/bus/event_source/devices/uprobe/type"
 
 /*
@@ -28,11 +30,6 @@ struct link_create_multi {
 };
 
 _Static_assert(sizeof(struct link_create_multi) == 64, "layout of the kernel's uprobe_multi");
-
-enum { MULTI_RETURN = 1 }; /* BPF_F_UPROBE_MULTI_RETURN */
-
-/* config bit 0 of the uprobe PMU: /sys/bus/event_source/devices/uprobe/format/retprobe. */
-enum { PERF_CONFIG_RETPROBE = 1 };
 
 static int push_link(struct uprobe_links *links, int fd)
 {
@@ -66,21 +63,22 @@ void uprobe_links_close(struct uprobe_links *links)
 
 static int explain(int code, const struct uprobe_site *site, size_t n, char *err, size_t err_size)
 {
-	const char *why = strerror(-code);
+	char rights[128];
+	const char *why = rights_why_not(code, rights, sizeof(rights));
 
-	if (code == -EINVAL)
+	if (!why && code == -EINVAL)
 		why = "no instruction of that file, or a kernel without this kind of uprobe";
-	else if (code == -ESRCH)
+	else if (!why && code == -ESRCH)
 		why = "the process is gone";
-	else if (code == -EPERM || code == -EACCES)
-		why = "not permitted: run as root, or with CAP_BPF and CAP_PERFMON";
+	else if (!why)
+		why = strerror(-code);
 	snprintf(err, err_size, "cannot probe '%s' at 0x%llx%s: %s", site->path,
 		 (unsigned long long)site->offset, n > 1 ? " and other places" : "", why);
 	return code;
 }
 
 /* All sites are of one file. Returns the link's fd or -errno. */
-static int create_multi(int prog_fd, pid_t pid, bool is_return, const struct uprobe_site **sites,
+static int create_multi(int prog_fd, pid_t pid, const struct uprobe_site **sites,
 			size_t n)
 {
 	struct link_create_multi attr = { 0 };
@@ -101,7 +99,6 @@ static int create_multi(int prog_fd, pid_t pid, bool is_return, const struct upr
 	attr.offsets = (uint64_t)(uintptr_t)words;
 	attr.cookies = (uint64_t)(uintptr_t)(words + n);
 	attr.cnt = (uint32_t)n;
-	attr.multi_flags = is_return ? MULTI_RETURN : 0;
 	attr.pid = (uint32_t)pid;
 	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	if (fd < 0)
@@ -117,7 +114,7 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp((*x)->path, (*y)->path);
 }
 
-static int attach_multi(int prog_fd, pid_t pid, bool is_return, const struct uprobe_site *sites,
+static int attach_multi(int prog_fd, pid_t pid, const struct uprobe_site *sites,
 			size_t n, struct uprobe_links *links, char *err, size_t err_size)
 {
 	const struct uprobe_site **sorted;
@@ -133,7 +130,7 @@ static int attach_multi(int prog_fd, pid_t pid, bool is_return, const struct upr
 	for (from = 0; from < n && !code; from = i) {
 		for (i = from + 1; i < n && !strcmp(sorted[i]->path, sorted[from]->path);)
 			i++;
-		fd = create_multi(prog_fd, pid, is_return, sorted + from, i - from);
+		fd = create_multi(prog_fd, pid, sorted + from, i - from);
 		code = fd < 0 ? fd : push_link(links, fd);
 		if (code && fd >= 0)
 			close(fd);
@@ -163,7 +160,7 @@ static int read_perf_type(void)
 }
 
 /* Returns the link's fd or -errno. The link keeps the perf event, which needs no fd of its own. */
-static int create_perf(int prog_fd, pid_t pid, bool is_return, const struct uprobe_site *site,
+static int create_perf(int prog_fd, pid_t pid, const struct uprobe_site *site,
 		       int type)
 {
 	struct perf_event_attr perf = { 0 };
@@ -172,7 +169,6 @@ static int create_perf(int prog_fd, pid_t pid, bool is_return, const struct upro
 
 	perf.size = sizeof(perf);
 	perf.type = (uint32_t)type;
-	perf.config = is_return ? PERF_CONFIG_RETPROBE : 0;
 	perf.config1 = (uint64_t)(uintptr_t)site->path;
 	perf.config2 = site->offset;
 	/* The breakpoint goes into the address space of pid, so all its threads hit it. */
@@ -198,7 +194,7 @@ static int create_perf(int prog_fd, pid_t pid, bool is_return, const struct upro
 	return fd;
 }
 
-static int attach_perf(int prog_fd, pid_t pid, bool is_return, const struct uprobe_site *sites,
+static int attach_perf(int prog_fd, pid_t pid, const struct uprobe_site *sites,
 		       size_t n, struct uprobe_links *links, char *err, size_t err_size)
 {
 	size_t i, kept = links->n;
@@ -211,7 +207,7 @@ static int attach_perf(int prog_fd, pid_t pid, bool is_return, const struct upro
 		return type;
 	}
 	for (i = 0; i < n; i++) {
-		fd = create_perf(prog_fd, pid, is_return, &sites[i], type);
+		fd = create_perf(prog_fd, pid, &sites[i], type);
 		code = fd < 0 ? fd : push_link(links, fd);
 		if (!code)
 			continue;
@@ -223,13 +219,12 @@ static int attach_perf(int prog_fd, pid_t pid, bool is_return, const struct upro
 	return 0;
 }
 
-int uprobe_attach(enum uprobe_kind kind, int prog_fd, pid_t pid, bool is_return,
-		  const struct uprobe_site *sites, size_t n, struct uprobe_links *links, char *err,
+int uprobe_attach(enum uprobe_kind kind, int prog_fd, pid_t pid, const struct uprobe_site *sites, size_t n, struct uprobe_links *links, char *err,
 		  size_t err_size)
 {
 	if (n == 0)
 		return 0;
 	if (kind == UPROBE_MULTI)
-		return attach_multi(prog_fd, pid, is_return, sites, n, links, err, err_size);
-	return attach_perf(prog_fd, pid, is_return, sites, n, links, err, err_size);
+		return attach_multi(prog_fd, pid, sites, n, links, err, err_size);
+	return attach_perf(prog_fd, pid, sites, n, links, err, err_size);
 }

@@ -16,7 +16,6 @@
 #ifndef BRICKTOP_UPROBE_H
 #define BRICKTOP_UPROBE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -42,14 +41,12 @@ struct uprobe_links {
 };
 
 /*
- * Attach prog_fd to n sites, at the instruction itself or (is_return) at the return of the function
- * that starts there. pid: all threads of that process; 0: every process that maps the files. The
+ * Attach prog_fd to n sites, at the instruction itself. pid: all threads of that process; 0: every process that maps the files. The
  * links are added to *links; where one site fails, none of this call stays. 0 or -errno (-ENOENT:
  * no file, -ESRCH: no process, -EINVAL: no such place in the file, a program loaded for the other
  * kind, or UPROBE_MULTI on a kernel before 6.6, ...) and a line in err.
  */
-int uprobe_attach(enum uprobe_kind kind, int prog_fd, pid_t pid, bool is_return,
-		  const struct uprobe_site *sites, size_t n, struct uprobe_links *links, char *err,
+int uprobe_attach(enum uprobe_kind kind, int prog_fd, pid_t pid, const struct uprobe_site *sites, size_t n, struct uprobe_links *links, char *err,
 		  size_t err_size);
 
 /* Detach everything; *links is empty afterwards and may be used again. */

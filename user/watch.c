@@ -13,8 +13,6 @@
 #include "gluster_stuck.h"
 #include "watch_priv.h"
 
-#define MAX_IN_FLIGHT 4096
-
 int watch_open(pid_t pid, struct watch **ret_w, char *err, size_t err_size)
 {
 	struct watch *w = calloc(1, sizeof(*w));
@@ -23,6 +21,7 @@ int watch_open(pid_t pid, struct watch **ret_w, char *err, size_t err_size)
 	if (!w)
 		return -ENOMEM;
 	w->pid = pid;
+	w->graphs_changed = true;
 	ret = gluster_proc_open(pid, &w->gp, err, err_size);
 	if (ret) {
 		free(w);
@@ -43,8 +42,20 @@ void watch_close(struct watch *w, struct source *src)
 	for (i = 0; i < w->n_targets; i++)
 		free(w->targets[i].layers);
 	free(w->targets);
+	free(w->told);
+	watch_discovery_free(&w->discovery);
 	gluster_proc_close(w->gp);
 	free(w);
+}
+
+int watch_off(const struct watch *w, struct model *m, const char *what, const char *reason)
+{
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < w->n_targets && !ret; i++)
+		ret = model_feed_off_target(m, (int)w->targets[i].idx, what, reason);
+	return ret;
 }
 
 pid_t watch_pid(const struct watch *w)
@@ -75,8 +86,6 @@ static void fill_node(struct model_node *node, const struct gluster_xlator *xl)
 
 	snprintf(node->id, sizeof(node->id), "%s", xl->id);
 	snprintf(node->type, sizeof(node->type), "%s", xl->type);
-	for (i = 0; i < xl->n_parents && i < 8; i++)
-		node->parents[node->n_parents++] = xl->parents[i];
 	for (i = 0; i < xl->n_children && i < 64; i++)
 		node->children[node->n_children++] = xl->children[i];
 }
@@ -146,24 +155,6 @@ int watch_add_target(struct watch *w, struct model *m, unsigned int idx, const s
 		return ret;
 	w->n_targets++;
 	return 0;
-}
-
-/* The graphs were read anew: find each target's again, tell the model where one is another now. */
-static int follow_graphs(struct watch *w, struct model *m)
-{
-	size_t i;
-	int ret = 0;
-
-	for (i = 0; i < w->n_targets && !ret; i++) {
-		struct watch_target *wt = &w->targets[i];
-
-		wt->graph = watch_find_graph(w, wt);
-		if (wt->graph == SIZE_MAX)
-			continue;
-		wt->graph_key = w->gp->graphs[wt->graph].key;
-		ret = describe(w, m, wt);
-	}
-	return ret;
 }
 
 void watch_each_layer(const struct watch *w,
@@ -237,9 +228,51 @@ uint64_t watch_completed(struct watch *w)
 	return sum;
 }
 
+/* Calls of one graph's requests: below the root, pass-through xlators count nothing at all. */
+static void add_requests(struct watch *w, const struct gluster_graph *g,
+			 uint64_t calls[GLUSTER_MAX_FOP])
+{
+	struct gluster_stat stats[GLUSTER_MAX_FOP];
+	unsigned int fop, node = 0;
+	uint64_t any = 0;
+	size_t steps;
+
+	for (steps = 0; !any && g->xl[node].n_children && steps < g->n; steps++) {
+		node = g->xl[node].children[0];
+		if (gluster_stats_read(w->gp, &g->xl[node], stats))
+			return;
+		for (fop = 1; fop < GLUSTER_MAX_FOP; fop++) {
+			uint64_t wound = stats[fop].has_counts ? stats[fop].wound : 0;
+
+			calls[fop] += wound;
+			any += wound;
+		}
+	}
+}
+
+void watch_requests(struct watch *w, uint64_t ret_calls[GLUSTER_MAX_FOP])
+{
+	size_t i;
+
+	memset(ret_calls, 0, sizeof(*ret_calls) * GLUSTER_MAX_FOP);
+	for (i = 0; i < w->n_targets; i++) {
+		if (w->targets[i].graph != SIZE_MAX)
+			add_requests(w, &w->gp->graphs[w->targets[i].graph], ret_calls);
+	}
+}
+
+/* ---- requests in flight ------------------------------------------------ */
+
+/* Those of an unknown graph belong to the only target there is. */
+static bool is_of(const struct watch *w, const struct watch_target *wt,
+		  const struct gluster_brief *b)
+{
+	return b->graph_key == wt->graph_key || (w->n_targets == 1 && !b->graph_key);
+}
+
 /* Requests in flight of one target, by fop. */
-static void feed_in_flight(struct model *m, const struct watch_target *wt, bool is_only,
-			   const struct gluster_request *list, size_t n)
+static void feed_in_flight(struct watch *w, struct model *m, const struct watch_target *wt,
+			   const struct gluster_brief *list, size_t n)
 {
 	unsigned int count[GLUSTER_MAX_FOP] = { 0 };
 	uint64_t oldest[GLUSTER_MAX_FOP] = { 0 };
@@ -247,73 +280,135 @@ static void feed_in_flight(struct model *m, const struct watch_target *wt, bool 
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		const struct gluster_request *r = &list[i];
+		const struct gluster_brief *b = &list[i];
 
-		if (r->background || r->fop >= GLUSTER_MAX_FOP)
+		if (b->background || b->fop >= GLUSTER_MAX_FOP || !is_of(w, wt, b))
 			continue;
-		if (r->graph_key != wt->graph_key && !(is_only && !r->graph_key))
-			continue;
-		count[r->fop]++;
-		if (r->has_age && r->age_ns > oldest[r->fop])
-			oldest[r->fop] = r->age_ns;
+		count[b->fop]++;
+		if (b->has_age && b->age_ns > oldest[b->fop])
+			oldest[b->fop] = b->age_ns;
 	}
 	for (fop = 1; fop < GLUSTER_MAX_FOP; fop++)
 		model_feed_in_flight(m, wt->idx, fop, count[fop], oldest[fop]);
 }
 
-/* The oldest request of all, with its file. */
-static void feed_oldest(struct watch *w, struct model *m)
+static void fill_oldest(const struct gluster_request *r, struct snap_oldest *oldest)
 {
-	struct snap_oldest oldest = { .valid = false };
-	struct gluster_request *list = NULL;
-	bool truncated;
+	const char *op = gluster_fop_name(r->fop);
+
+	oldest->valid = true;
+	oldest->age_ns = (double)r->age_ns;
+	oldest->app_pid = r->app_pid;
+	snprintf(oldest->op, sizeof(oldest->op), "%s", op ? op : "?");
+	snprintf(oldest->xlator, sizeof(oldest->xlator), "%s", r->xlator);
+	snprintf(oldest->file, sizeof(oldest->file), "%.*s", (int)sizeof(oldest->file) - 1,
+		 r->file[0] ? r->file : r->gfid);
+}
+
+/* Each target's oldest request, with its file: the list is in that order. */
+static int feed_oldest(struct watch *w, struct model *m, const struct gluster_brief *list, size_t n)
+{
+	struct gluster_brief *pick = calloc(w->n_targets + 1, sizeof(*pick));
+	struct gluster_request *req = NULL;
+	size_t n_picks = 0, n_reqs = 0, i, k;
+	int ret = pick ? 0 : -ENOMEM;
+
+	for (i = 0; i < w->n_targets && !ret; i++) {
+		for (k = 0; k < n && !is_of(w, &w->targets[i], &list[k]); k++)
+			;
+		if (k < n && list[k].has_age)
+			pick[n_picks++] = list[k];
+	}
+	if (n_picks)
+		ret = gluster_stuck_detail(w->gp, pick, n_picks, true, &req, &n_reqs);
+	for (i = 0; i < w->n_targets && !ret; i++) {
+		struct snap_oldest oldest = { .valid = false };
+
+		for (k = 0; k < n_reqs && !oldest.valid; k++) {
+			if (req[k].graph_key == w->targets[i].graph_key || w->n_targets == 1)
+				fill_oldest(&req[k], &oldest);
+		}
+		model_feed_oldest(m, w->targets[i].idx, &oldest);
+	}
+	free(req);
+	free(pick);
+	return ret;
+}
+
+static int feed_requests(struct watch *w, struct model *m)
+{
+	struct gluster_brief *list = NULL;
+	bool truncated = false;
 	size_t n = 0, i;
+	int ret = gluster_stuck_brief(w->gp, &list, &n, &truncated);
 
-	if (gluster_stuck_read(w->gp, 1, true, &list, &n, &truncated))
-		n = 0;
-	if (n && list[0].has_age) {
-		const char *op = gluster_fop_name(list[0].fop);
-
-		oldest.valid = true;
-		oldest.age_ns = (double)list[0].age_ns;
-		oldest.app_pid = list[0].app_pid;
-		snprintf(oldest.op, sizeof(oldest.op), "%s", op ? op : "?");
-		snprintf(oldest.xlator, sizeof(oldest.xlator), "%s", list[0].xlator);
-		snprintf(oldest.file, sizeof(oldest.file), "%.*s", (int)sizeof(oldest.file) - 1,
-			 list[0].file[0] ? list[0].file : list[0].gfid);
-	}
+	if (ret)
+		return ret;
 	for (i = 0; i < w->n_targets; i++) {
-		if (!n || !list[0].graph_key || list[0].graph_key == w->targets[i].graph_key)
-			model_feed_oldest(m, w->targets[i].idx, &oldest);
+		if (truncated || w->targets[i].graph == SIZE_MAX)
+			model_feed_in_flight_unknown(m, w->targets[i].idx);
+		else
+			feed_in_flight(w, m, &w->targets[i], list, n);
 	}
+	ret = feed_oldest(w, m, list, n);
 	free(list);
+	return ret;
+}
+
+/* ---- following --------------------------------------------------------- */
+
+/*
+ * The graphs were read anew: find each target's again, tell the model where one is another now. The
+ * old one's statistics are fed for the last time, while the model still has its picture.
+ */
+static int follow_graphs(struct watch *w, struct model *m)
+{
+	size_t i, k;
+	int ret = 0;
+
+	for (i = 0; i < w->n_targets && !ret; i++) {
+		struct watch_target *wt = &w->targets[i];
+		size_t now = watch_find_graph(w, wt);
+
+		for (k = 0; k < w->gp->n_graphs && w->gp->graphs[k].key != wt->graph_key; k++)
+			;
+		wt->graph = k;
+		if (k < w->gp->n_graphs && now != k)
+			ret = feed_stats(w, m, wt);
+		wt->graph = now;
+		if (now == SIZE_MAX || ret)
+			continue;
+		wt->graph_key = w->gp->graphs[now].key;
+		ret = describe(w, m, wt);
+	}
+	return ret;
 }
 
 int watch_feed_memory(struct watch *w, struct model *m)
 {
-	struct gluster_request *list = NULL;
-	bool truncated = false;
 	char err[256];
-	size_t n = 0, i;
+	size_t i;
 	int ret = gluster_proc_refresh(w->gp, err, sizeof(err));
 
 	if (ret < 0)
 		return ret;
 	if (ret > 0) {
+		w->graphs_changed = true;
 		ret = follow_graphs(w, m);
-		if (ret)
-			return ret;
 	}
-	ret = gluster_stuck_read(w->gp, MAX_IN_FLIGHT, false, &list, &n, &truncated);
 	for (i = 0; i < w->n_targets && !ret; i++) {
-		if (w->targets[i].graph == SIZE_MAX)
-			continue;
-		ret = feed_stats(w, m, &w->targets[i]);
-		if (!truncated)
-			feed_in_flight(m, &w->targets[i], w->n_targets == 1, list, n);
+		if (w->targets[i].graph != SIZE_MAX)
+			ret = feed_stats(w, m, &w->targets[i]);
 	}
-	free(list);
-	if (!ret)
-		feed_oldest(w, m);
-	return ret;
+	return ret ?: feed_requests(w, m);
+}
+
+int watch_look(struct watch *w, struct source *src, struct model *m)
+{
+	int ret;
+
+	if (!gluster_proc_switched(w->gp))
+		return 0;
+	ret = watch_feed_memory(w, m);
+	return ret || !src ? ret : watch_tell_nodes(w, src);
 }

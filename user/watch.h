@@ -47,6 +47,12 @@ int watch_attach(struct watch *w, struct source *src, struct model *m, char *err
  */
 int watch_tick(struct watch *w, struct source *src, struct model *m, uint64_t now_ns);
 
+/*
+ * Between ticks, a few dozen times a second: a client's new graph has to be known when its first
+ * request ends. src may be NULL. 0 or -errno.
+ */
+int watch_look(struct watch *w, struct source *src, struct model *m);
+
 /* Detach the probes; memory stays readable. */
 void watch_detach(struct watch *w, struct source *src);
 
@@ -55,8 +61,5 @@ void watch_each_layer(const struct watch *w,
 		      void (*fn)(void *arg, unsigned int target, unsigned int layer,
 				 const char *id),
 		      void *arg);
-
-/* How the top callbacks were probed: "105 callbacks of server.so, push r15 ..., uprobe-multi". */
-const char *watch_sites_text(const struct watch *w);
 
 #endif

@@ -5,9 +5,12 @@
 #ifndef BRICKTOP_WATCH_PRIV_H
 #define BRICKTOP_WATCH_PRIV_H
 
+#include "elf.h"
+#include "site.h"
 #include "watch.h"
+#include "watch_tails.h"
 
-#define WATCH_MAX_BACKGROUND 512
+#define WATCH_MAX_SEEN 512
 
 struct watch_target {
 	unsigned int idx; /* in the model */
@@ -17,6 +20,31 @@ struct watch_target {
 	__u16 *layers;      /* wire layer of each of the graph's xlators */
 };
 
+/* Probe sites in one module, being chosen. */
+struct watch_sites {
+	struct uprobe_site *site;
+	uint64_t *func; /* the functions they are in, as virtual addresses of the module */
+	size_t n, stepped;
+	char path[4200]; /* as this process opens it */
+};
+
+/* The search for callbacks that no probe is at yet; watch_discovery.c's alone. */
+struct watch_discovery {
+	uint64_t armed_until_ns;
+	bool for_fops; /* armed for fops that were called and never walked, not for all */
+	uint64_t next_ns, backoff_ns;         /* of the search for all */
+	uint64_t next_fop_ns, fop_backoff_ns; /* of that for fops */
+	uint64_t seen[WATCH_MAX_SEEN];        /* callback addresses dealt with */
+	size_t n_seen;
+	size_t n_unprobed; /* of those, where no probe could be put */
+	uint64_t *top; /* functions of the topmost module that have a probe */
+	size_t n_top;
+	char top_path[4200];
+	uint64_t created, walked;        /* stacks, by the process and by us, at the last look */
+	uint64_t calls[GLUSTER_MAX_FOP]; /* requests at the last look, */
+	uint64_t base[GLUSTER_MAX_FOP];  /* and when the probes went in */
+};
+
 struct watch {
 	pid_t pid;
 	struct gluster_proc *gp;
@@ -24,17 +52,19 @@ struct watch {
 	size_t n_targets;
 
 	struct source_probes probes;
-	bool attached, proven; /* proven: hits came from more than the main thread */
-	uint64_t attached_ns;
+	struct watch_tails tails; /* empty unless tails are to be split */
+	bool attached, proven;    /* proven: hits came from more than the main thread */
 	uint64_t wound_at_attach;
-	char sites_text[256];
+	struct snap_probes sites; /* how the top callbacks are probed */
+	bool graphs_changed;      /* since xlators were told to the programs */
+	uint64_t *told;           /* addresses of all xlators then, ascending */
+	size_t n_told;
 
-	/* discovery of the callbacks of stacks that xlators make themselves */
-	uint64_t armed_until_ns, next_arm_ns, backoff_ns;
-	uint64_t background[WATCH_MAX_BACKGROUND]; /* callback addresses probed already */
-	size_t n_background;
-	uint64_t created_seen, walked_seen;
+	struct watch_discovery discovery;
 };
+
+/* Something that all targets of the process miss. 0 or -errno of model_feed_off_target(). */
+int watch_off(const struct watch *w, struct model *m, const char *what, const char *reason);
 
 /* Number of the graph that is shown for a target now, by key or, on a client, by use; SIZE_MAX. */
 size_t watch_find_graph(const struct watch *w, const struct watch_target *wt);
@@ -44,5 +74,29 @@ int watch_tell_nodes(struct watch *w, struct source *src);
 
 /* Requests that completed, by the process's own count, since it started (all targets). */
 uint64_t watch_completed(struct watch *w);
+
+/* Requests by fop that came in, by the process's own count, at the first xlators that count. */
+void watch_requests(struct watch *w, uint64_t ret_calls[GLUSTER_MAX_FOP]);
+
+/*
+ * Choose a callback's cheapest instruction and append it; s->site must have room. 0 or -errno of
+ * site_choose().
+ */
+int watch_add_site(struct watch_sites *s, const struct elf_file *elf, const struct elf_range *func,
+		   enum wire_site what, struct site *ret_site);
+
+/* One more top callback is probed, there. */
+void watch_count_site(struct watch *w, const struct site *site);
+
+/* The topmost module's sites that are probed: takes s->func over. */
+void watch_discovery_top(struct watch_discovery *d, struct watch_sites *s);
+
+/* Arm discovery for all callbacks. 0 or -errno and one clear line. */
+int watch_discovery_start(struct watch *w, struct source *src, uint64_t now_ns, char *err,
+			  size_t err_size);
+
+/* Look what was seen, probe it, arm and disarm. What cannot be had is told. 0 or -errno. */
+int watch_discovery_tick(struct watch *w, struct source *src, struct model *m, uint64_t now_ns);
+void watch_discovery_free(struct watch_discovery *d);
 
 #endif

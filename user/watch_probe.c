@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch_probe.c: the probe side of a watched process: finds callbacks in stripped modules, chooses
- * the cheapest instruction of each, attaches, and keeps looking for stacks that no probe accounts
- * yet.
+ * the cheapest instruction of each and attaches. What no probe accounts yet is watch_discovery.c's.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "elf.h"
 #include "gluster_site.h"
 #include "site.h"
+#include "text.h"
 #include "watch_priv.h"
 
-#define NS_PER_SEC        1000000000ULL
-#define DISCOVERY_NS      (NS_PER_SEC + NS_PER_SEC / 2)
-#define DISCOVERY_BACKOFF (4 * NS_PER_SEC)
-#define NOT_A_ROUND       16 /* stacks between two ticks that are not worth a look */
+#define ENOUGH_REQUESTS 100 /* to conclude something from hits that are missing */
 
 /* ---- what the programs are told ---------------------------------------- */
 
@@ -35,16 +33,73 @@ static int tell_graph(struct watch *w, struct source *src, const struct watch_ta
 			node.flags |= WIRE_NODE_ROOT;
 		if (!strcmp(g->xl[i].type, "performance/io-threads"))
 			node.flags |= WIRE_NODE_HOP;
+		watch_tails_tell(&w->tails, g->xl[i].addr, &node);
 		ret = source_set_node(src, w->pid, g->xl[i].addr, &node);
 	}
 	return ret;
 }
 
+/* Bricks of the same process that are not looked at: their requests are no loss of anybody's. */
+static int tell_others(struct watch *w, struct source *src)
+{
+	const struct wire_node node = { .target = WIRE_MAX_TARGETS };
+	size_t i, k;
+	int ret = 0;
+
+	for (i = 0; i < w->gp->n_graphs; i++) {
+		const struct gluster_graph *g = &w->gp->graphs[i];
+
+		for (k = 0; k < w->n_targets && w->targets[k].graph != i; k++)
+			;
+		if (k < w->n_targets || !g->is_brick)
+			continue;
+		/* the root is everybody's */
+		for (k = 1; k < g->n && !ret; k++)
+			ret = source_set_node(src, w->pid, g->xl[k].addr, &node);
+	}
+	return ret;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The graphs changed: xlators of those that are gone leave the map, or it fills up over time. */
+static int forget_former(struct watch *w, struct source *src)
+{
+	uint64_t *now;
+	size_t n = 0, i, k;
+
+	for (i = 0; i < w->gp->n_graphs; i++)
+		n += w->gp->graphs[i].n;
+	now = calloc(n + 1, sizeof(*now));
+	if (!now)
+		return -ENOMEM;
+	for (i = n = 0; i < w->gp->n_graphs; i++) {
+		for (k = 0; k < w->gp->graphs[i].n; k++)
+			now[n++] = w->gp->graphs[i].xl[k].addr;
+	}
+	qsort(now, n, sizeof(*now), by_address);
+	for (i = 0; i < w->n_told; i++) {
+		if (!bsearch(&w->told[i], now, n, sizeof(*now), by_address))
+			source_forget_node(src, w->pid, w->told[i]);
+	}
+	free(w->told);
+	w->told = now;
+	w->n_told = n;
+	w->graphs_changed = false;
+	return 0;
+}
+
 int watch_tell_nodes(struct watch *w, struct source *src)
 {
 	size_t i;
-	int ret = 0;
+	int ret = w->graphs_changed ? forget_former(w, src) : 0;
 
+	ret = ret ?: tell_others(w, src);
 	for (i = 0; i < w->n_targets && !ret; i++) {
 		if (w->targets[i].graph != SIZE_MAX)
 			ret = tell_graph(w, src, &w->targets[i]);
@@ -74,27 +129,9 @@ static int tell_proc(struct watch *w, struct source *src)
 
 /* ---- sites ------------------------------------------------------------- */
 
-struct sites {
-	struct uprobe_site *site;
-	size_t n, stepped;
-	char path[4200]; /* as this process opens it */
-};
-
-/* End of the function that starts at vaddr, 0 where unknown. */
-static uint64_t function_end(const struct elf_range *funcs, size_t n, uint64_t vaddr)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (funcs[i].start == vaddr)
-			return funcs[i].end;
-	}
-	return 0;
-}
-
 /* The frame (first argument) and op_ret (fourth) have to be live where a callback is probed. */
-static int add_site(struct sites *s, const struct elf_file *elf, const struct elf_range *func,
-		    enum wire_site what, struct site *ret_site)
+int watch_add_site(struct watch_sites *s, const struct elf_file *elf, const struct elf_range *func,
+		   enum wire_site what, struct site *ret_site)
 {
 	int ret = site_choose(elf, func->start, func->end, SITE_ARG0 | SITE_ARG3, false, ret_site);
 
@@ -103,44 +140,83 @@ static int add_site(struct sites *s, const struct elf_file *elf, const struct el
 	s->site[s->n++] = (struct uprobe_site){
 		.path = s->path,
 		.offset = ret_site->offset,
-		.cookie = what,
+		.cookie = what | (ret_site->class == SITE_STEPPED ? WIRE_SITE_STEPPED : 0u),
 	};
 	s->stepped += ret_site->class == SITE_STEPPED;
 	return 0;
 }
 
-static int choose_top_sites(struct watch *w, const struct elf_file *elf, struct sites *s)
+void watch_count_site(struct watch *w, const struct site *site)
+{
+	struct snap_probes *p = &w->sites;
+
+	p->callbacks++;
+	p->stepped += site->class == SITE_STEPPED;
+	if (p->insn[0])
+		return;
+	snprintf(p->insn, sizeof(p->insn), "%s", site->insn);
+	p->insn_stepped = site->class == SITE_STEPPED;
+}
+
+static int choose_top_sites(struct watch *w, const struct elf_file *elf, struct watch_sites *s)
 {
 	struct gluster_callbacks cbs = { 0 };
 	struct site site = { 0 };
-	char text[128] = "";
 	size_t i;
 	int ret = gluster_site_callbacks(elf, w->gp->layout, &cbs);
 
 	if (ret)
 		return ret;
 	s->site = calloc(cbs.n + 1, sizeof(*s->site));
-	if (!s->site)
+	s->func = calloc(cbs.n + 1, sizeof(*s->func));
+	if (!s->site || !s->func)
 		ret = -ENOMEM;
 	for (i = 0; i < cbs.n && !ret; i++) {
-		if (!add_site(s, elf, &cbs.funcs[i], WIRE_SITE_TOP, &site) && !text[0])
-			site_text(&site, text, sizeof(text));
+		if (watch_add_site(s, elf, &cbs.funcs[i], WIRE_SITE_TOP, &site))
+			continue;
+		s->func[s->n - 1] = cbs.funcs[i].start;
+		watch_count_site(w, &site);
 	}
-	snprintf(w->sites_text, sizeof(w->sites_text),
-		 "%zu callbacks, %zu of them single-stepped, the first at %s", s->n, s->stepped,
-		 text);
 	gluster_site_free(&cbs);
-	return ret ?: s->n ? 0 : -ENOENT;
+	return ret;
 }
 
-/* Attach to every function of the topmost xlator's module that can be a callback. */
+/* Bricks of one process share the topmost xlator: any graph that is left has it. */
+static const struct gluster_graph *first_graph(const struct watch *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->n_targets; i++) {
+		if (w->targets[i].graph != SIZE_MAX)
+			return &w->gp->graphs[w->targets[i].graph];
+	}
+	return NULL;
+}
+
+/* What is said of the sites begins anew, with the module they are in. */
+static void name_module(struct watch *w, const char *so_path)
+{
+	const char *slash = strrchr(so_path, '/');
+
+	w->sites = (struct snap_probes){ 0 };
+	text_sanitize(w->sites.module, sizeof(w->sites.module), slash ? slash + 1 : so_path);
+}
+
+/*
+ * Attach to every function of the topmost xlator's module that can be a callback. What this misses,
+ * even all of them, discovery finds once it is called.
+ */
 static int probe_top(struct watch *w, struct source *src, char *err, size_t err_size)
 {
-	const struct gluster_graph *g = &w->gp->graphs[w->targets[0].graph];
-	struct sites s = { 0 };
+	const struct gluster_graph *g = first_graph(w);
+	struct watch_sites s = { 0 };
 	struct elf_file *elf;
 	int ret;
 
+	if (!g) {
+		snprintf(err, err_size, "process %d has none of its graphs any more", (int)w->pid);
+		return -ENOENT;
+	}
 	if (!g->xl[0].so_path) {
 		snprintf(err, err_size, "cannot find the module of xlator '%s' in process %d",
 			 g->xl[0].id, (int)w->pid);
@@ -152,212 +228,34 @@ static int probe_top(struct watch *w, struct source *src, char *err, size_t err_
 		snprintf(err, err_size, "cannot read '%s': %s", g->xl[0].so_path, strerror(-ret));
 		return ret;
 	}
-	ret = choose_top_sites(w, elf, &s);
+	name_module(w, g->xl[0].so_path);
+	ret = source_static_off(src) ? 0 : choose_top_sites(w, elf, &s);
 	if (ret)
-		snprintf(err, err_size, "no callbacks to probe found in '%s': %s", g->xl[0].so_path,
+		snprintf(err, err_size, "cannot search '%s' for callbacks: %s", g->xl[0].so_path,
 			 strerror(-ret));
-	else
+	else if (s.n)
 		ret = source_probe_callbacks(src, w->pid, s.site, s.n, &w->probes, err, err_size);
+	if (!ret)
+		watch_discovery_top(&w->discovery, &s);
+	w->sites.valid = !ret;
 	free(s.site);
+	free(s.func);
 	elf_close(elf);
 	return ret;
 }
 
-/* ---- discovery --------------------------------------------------------- */
-
-/* Host path and file offset of the code at an address of the process. */
-static int find_code(const struct watch *w, uint64_t addr, char *path, size_t size,
-		     uint64_t *ret_offset)
-{
-	struct procmaps maps = { 0 };
-	const struct procmap *map;
-	int ret = procmaps_load(w->pid, &maps);
-
-	if (ret)
-		return ret;
-	map = procmaps_find(&maps, addr);
-	ret = map && map->path[0] == '/' ? procmem_host_path(w->pid, map->path, path, size) :
-					   -ENOENT;
-	if (!ret)
-		*ret_offset = addr - map->start + map->offset;
-	procmaps_free(&maps);
-	return ret;
-}
-
-/* Where gf_frame_latency_update() (9 and later; gf_update_latency() before) can be probed. */
-static int find_frame_end(const struct watch *w, struct sites *s, struct uprobe_site *ret_site)
-{
-	static const char *const names[] = { "gf_frame_latency_update", "gf_update_latency" };
-	struct procmaps maps = { 0 };
-	struct elf_symbol sym;
-	struct elf_file *elf;
-	struct site site;
-	size_t i, k;
-	int ret = procmaps_load(w->pid, &maps);
-
-	if (ret)
-		return ret;
-	ret = -ENOENT;
-	for (i = 0; i < maps.n && ret; i++) {
-		if (!maps.maps[i].exec || !strstr(maps.maps[i].path, "/libglusterfs.so"))
-			continue;
-		if (procmem_host_path(w->pid, maps.maps[i].path, s->path, sizeof(s->path)) ||
-		    elf_open(s->path, &elf))
-			continue;
-		for (k = 0; k < 2 && ret; k++) {
-			ret = elf_find_symbol(elf, names[k], &sym);
-			ret = ret   ?:
-				      site_choose(elf, sym.vaddr, sym.vaddr + sym.size_bytes,
-						  SITE_ARG0, true, &site);
-		}
-		elf_close(elf);
-	}
-	procmaps_free(&maps);
-	if (!ret)
-		*ret_site = (struct uprobe_site){ .path = s->path, .offset = site.offset };
-	return ret;
-}
-
-static int arm(struct watch *w, struct source *src, uint64_t now_ns, char *err, size_t err_size)
-{
-	struct uprobe_site site;
-	struct sites s = { 0 };
-	int ret = find_frame_end(w, &s, &site);
-
-	if (ret) {
-		snprintf(err, err_size, "no cheap place to watch frames end: %s", strerror(-ret));
-		return ret;
-	}
-	ret = source_arm_discovery(src, w->pid, &site, &w->probes, err, err_size);
-	if (!ret)
-		w->armed_until_ns = now_ns + DISCOVERY_NS;
-	return ret;
-}
-
-static bool is_probed(const struct watch *w, uint64_t addr)
+static void feed_sites(struct watch *w, struct model *m)
 {
 	size_t i;
 
-	for (i = 0; i < w->n_background; i++) {
-		if (w->background[i] == addr)
-			return true;
-	}
-	return false;
-}
-
-static bool is_root_xlator(const struct watch *w, uint64_t xlator)
-{
-	size_t i;
-
-	for (i = 0; i < w->gp->n_graphs; i++) {
-		if (w->gp->graphs[i].n && w->gp->graphs[i].xl[0].addr == xlator)
-			return true;
-	}
-	return false;
-}
-
-/* Probe one callback that was seen: of an xlator that makes stacks of its own, or a top one missed.
- */
-static int probe_seen(struct watch *w, struct source *src, uint64_t addr, enum wire_site what)
-{
-	struct elf_range *funcs = NULL, func;
-	struct uprobe_site one;
-	struct sites s = { .site = &one };
-	struct elf_file *elf;
-	struct site site;
-	uint64_t offset;
-	char err[256];
-	size_t n = 0;
-	int ret = find_code(w, addr, s.path, sizeof(s.path), &offset);
-
-	ret = ret ?: elf_open(s.path, &elf);
-	if (ret)
-		return ret;
-	ret = elf_offset_to_vaddr(elf, offset, &func.start);
-	if (!ret) {
-		if (elf_functions(elf, &funcs, &n))
-			n = 0;
-		func.end = function_end(funcs, n, func.start);
-		free(funcs);
-		ret = add_site(&s, elf, &func, what, &site);
-	}
-	elf_close(elf);
-	if (!ret)
-		ret = source_probe_callbacks(src, w->pid, s.site, 1, &w->probes, err, sizeof(err));
-	return ret;
-}
-
-struct seen {
-	struct watch *w;
-	struct source *src;
-	int found;
-};
-
-static int on_seen(void *arg, const struct wire_callback_key *key, const struct wire_callback *cb)
-{
-	struct seen *seen = arg;
-	struct watch *w = seen->w;
-
-	if (key->tgid != (__u32)w->pid || is_probed(w, key->addr))
-		return 0;
-	if (w->n_background == WATCH_MAX_BACKGROUND)
-		return 1;
-	w->background[w->n_background++] = key->addr;
-	/* the static search has the root's callbacks already */
-	if (!is_root_xlator(w, cb->xlator) &&
-	    !probe_seen(w, seen->src, key->addr, WIRE_SITE_BACKGROUND))
-		seen->found++;
-	return 0;
-}
-
-/* Stacks made since the last look that no probe has accounted for. */
-static uint64_t unaccounted(struct watch *w, struct source *src)
-{
-	__u64 checks[WIRE_CHECKS];
-	uint64_t created, walked = 0, made, seen;
-	size_t i;
-
-	if (gluster_pool_created(w->gp, &created))
-		return 0;
-	for (i = 0; i < w->n_targets; i++) {
-		source_read_checks(src, w->targets[i].idx, checks);
-		walked += checks[WIRE_CHECK_WALKED] + checks[WIRE_CHECK_COPIES];
-	}
-	made = created - w->created_seen;
-	seen = walked - w->walked_seen;
-	w->created_seen = created;
-	w->walked_seen = walked;
-	return made > seen ? made - seen : 0;
-}
-
-static void tick_discovery(struct watch *w, struct source *src, uint64_t now_ns)
-{
-	struct seen seen = { .w = w, .src = src };
-	uint64_t missing = unaccounted(w, src);
-	char err[256];
-
-	if (w->probes.discovery.n) {
-		source_each_callback(src, on_seen, &seen);
-		if (now_ns >= w->armed_until_ns && !seen.found) {
-			source_disarm_discovery(&w->probes);
-			w->next_arm_ns = now_ns + w->backoff_ns;
-			w->backoff_ns *= 2;
-		}
-		return;
-	}
-	if (missing > NOT_A_ROUND && now_ns >= w->next_arm_ns)
-		arm(w, src, now_ns, err, sizeof(err));
+	if (w->probes.callbacks.n)
+		snprintf(w->sites.kind, sizeof(w->sites.kind), "%s",
+			 w->probes.kind == UPROBE_MULTI ? "uprobe-multi" : "perf");
+	for (i = 0; i < w->n_targets; i++)
+		model_feed_probes(m, w->targets[i].idx, &w->sites);
 }
 
 /* ---- attaching --------------------------------------------------------- */
-
-static uint64_t now_mono_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 static const char *why_no_walk(const struct watch *w)
 {
@@ -365,9 +263,44 @@ static const char *why_no_walk(const struct watch *w)
 		return "the process does not stamp its frames (ctx.measure_latency is off)";
 	if (w->gp->layout->frame_time_is_wall)
 		return "this release stamps frames with the wall clock";
-	if (w->targets[0].graph == SIZE_MAX)
+	if (!first_graph(w))
 		return "the graph is gone";
 	return NULL;
+}
+
+/* Probe entries of who was seen to share frames. What cannot be split is told, and stays whole. */
+static int split_tails(struct watch *w, struct source *src, struct model *m)
+{
+	char err[256] = "";
+	int ret = source_splits_tails(src) ? watch_tails_update(w, src, err, sizeof(err)) : 0;
+
+	if (!ret || ret == -ESRCH) /* gone: that is told elsewhere */
+		return 0;
+	return watch_off(w, m, "split tails", err);
+}
+
+/* storage/posix with linux-aio: completions come on a thread that did not make the call. */
+static bool has_aio(pid_t pid)
+{
+	char path[64], comm[32];
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/comm", (int)pid, entry->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		found = fgets(comm, sizeof(comm), f) && !strncmp(comm, "glfs_posixaio", 13);
+		fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
 }
 
 int watch_attach(struct watch *w, struct source *src, struct model *m, char *err, size_t err_size)
@@ -377,7 +310,7 @@ int watch_attach(struct watch *w, struct source *src, struct model *m, char *err
 
 	if (why) {
 		snprintf(err, err_size, "%s", why);
-		return model_feed_off(m, "walk", why);
+		return watch_off(w, m, "walk", why);
 	}
 	ret = tell_proc(w, src);
 	ret = ret ?: watch_tell_nodes(w, src);
@@ -388,13 +321,21 @@ int watch_attach(struct watch *w, struct source *src, struct model *m, char *err
 	ret = probe_top(w, src, err, err_size);
 	if (ret)
 		return ret;
+	ret = split_tails(w, src, m);
+	ret = ret ?: watch_tell_nodes(w, src);
+	if (ret)
+		return ret;
+	if (has_aio(w->pid))
+		ret = watch_off(w, m, "asynchronous I/O",
+				"posix hands reads and writes to the kernel (linux-aio): what they "
+				"take there is in posix's own time");
+	if (ret)
+		return ret;
 	w->attached = true;
-	w->attached_ns = now_mono_ns();
 	w->wound_at_attach = watch_completed(w);
-	w->backoff_ns = DISCOVERY_BACKOFF;
-	unaccounted(w, src);
-	if (arm(w, src, w->attached_ns, err, err_size))
-		return model_feed_off(m, "background stacks", err);
+	feed_sites(w, m);
+	if (watch_discovery_start(w, src, clock_mono_ns(), err, err_size))
+		return watch_off(w, m, "background stacks", err);
 	return 0;
 }
 
@@ -404,27 +345,34 @@ int watch_attach(struct watch *w, struct source *src, struct model *m, char *err
  */
 static int check_threads(struct watch *w, struct source *src, struct model *m)
 {
+	uint64_t completed = watch_completed(w);
 	struct wire_proc proc;
 	char err[256] = "";
 	int ret;
 
-	if (w->proven || source_kind(src) == UPROBE_PERF || source_get_proc(src, w->pid, &proc))
+	if (w->proven || w->probes.kind == UPROBE_PERF || !w->probes.callbacks.n ||
+	    source_get_proc(src, w->pid, &proc))
 		return 0;
 	if (proc.other_tid || (proc.first_tid && proc.first_tid != (__u32)w->pid)) {
 		w->proven = true;
 		return 0;
 	}
-	if (watch_completed(w) < w->wound_at_attach + 100)
+	if (completed < w->wound_at_attach + ENOUGH_REQUESTS)
 		return 0;
+	/* a process may well do with its main thread: then nothing is missing */
+	if (proc.probe_hits >= (completed - w->wound_at_attach) / 2)
+		return 0;
+	w->proven = true;
 	ret = source_use_perf(src, err, sizeof(err));
 	if (ret)
-		return model_feed_off(m, "walk", err);
+		return watch_off(w, m, "walk", err);
 	source_probes_close(&w->probes);
-	w->n_background = 0;
+	watch_tails_reset(&w->tails);
+	w->discovery.n_seen = w->discovery.n_unprobed = 0;
 	ret = probe_top(w, src, err, sizeof(err));
-	w->proven = true;
-	return model_feed_off(m, ret ? "walk" : "uprobe-multi",
-			      ret ? err : "its pid filter sees one thread only; perf uprobes used");
+	feed_sites(w, m);
+	return watch_off(w, m, ret ? "walk" : "uprobe-multi",
+			 ret ? err : "its pid filter sees one thread only; perf uprobes used");
 }
 
 int watch_tick(struct watch *w, struct source *src, struct model *m, uint64_t now_ns)
@@ -433,22 +381,20 @@ int watch_tick(struct watch *w, struct source *src, struct model *m, uint64_t no
 
 	if (!w->attached)
 		return 0;
+	ret = split_tails(w, src, m);
 	/* addresses of new graphs; telling known ones again changes nothing */
-	ret = watch_tell_nodes(w, src);
+	ret = ret ?: watch_tell_nodes(w, src);
 	if (ret)
 		return ret;
-	tick_discovery(w, src, now_ns);
-	return check_threads(w, src, m);
+	ret = watch_discovery_tick(w, src, m, now_ns);
+	feed_sites(w, m);
+	return ret ?: check_threads(w, src, m);
 }
 
 void watch_detach(struct watch *w, struct source *src)
 {
 	source_probes_close(&w->probes);
+	watch_tails_reset(&w->tails);
 	w->attached = false;
 	(void)src;
-}
-
-const char *watch_sites_text(const struct watch *w)
-{
-	return w->sites_text;
 }

@@ -191,6 +191,46 @@ unmet "too many unsplit requests" "--max-unsplit 0" \
 	'u = json.loads(json.dumps(r)); u["unsplit"] = "ledger"
 text = json.dumps(r) + "\n" + json.dumps(u) + "\n"'
 
+# The frame of posix is one that dg was entered with at 15100, twice, and posix at 17000:
+# dg has 2000 ns of it, posix 28000 less the span's 10000. A mark of the frame's earlier
+# use is older than its begin.
+split='f(7).update(xlator="dg", self=2000, tail=False)
+r["frames"].append(frame(8, 1, 7, "posix", 17000, 45000, (17000, 45000), 18000,
+                         on_thread=True))
+f(8).update(addr=f(7)["addr"], tail=True)
+s(0)["frame"] = 8
+mark = lambda xlator, time: {"xlator": xlator, "time": time}
+r["marks"] = [{"frame": 7, "this": "posix", "made": 4, "kept": [
+    mark("posix", 9000), mark("dg", 15100), mark("dg", 15200), mark("posix", 17000)]}]
+k = r["marks"][0]["kept"]
+'
+# the same frame, left whole
+whole=$split'r["frames"].pop(); f(7).update(xlator="posix", self=20000); s(0)["frame"] = 7
+'
+good "a frame split by its entries" "$split" --expect-tails --expect-xlator dg
+good "a frame that nothing entered is remembered of" \
+	"$whole"'r["marks"][0].update(made=1, kept=k[:1])'
+good "marks that do not lead to where the frame ended" "$whole"'r["marks"][0]["this"] = "locks"
+f(7)["xlator"] = "locks"'
+good "marks that may lack the first: eight were made since" \
+	"$whole"'r["marks"][0].update(made=9, kept=[mark("posix", 16000 + i) for i in range(8)])'
+bad tail "a frame left whole that could be split" "$whole"
+bad tail "a part in the wrong order" "$split"'k[3]["time"] = 15050'
+bad tail "a part that begins at another time" \
+	"$split"'f(8)["begin_raw"] = f(8)["begin"] = 17001; f(8)["incl"] = 27999
+f(8)["self"] = 17999; f(7)["self"] = 2001'
+bad tail "a part that ends at another time" "$split"'f(8)["end_raw"] = 44000
+f(8)["end"] = 44000; f(8)["incl"] = 27000; f(8)["self"] = 17000; f(7)["self"] = 3000'
+bad tail "a part at another address" "$split"'f(8)["addr"] = "0x1"'
+bad tail "a frame split without a mark" "$split"'r["marks"] = []'
+bad tail "a part of another use of the frame" "$split"'k[1]["time"] = k[2]["time"] = 14000'
+bad tail "a part of no frame" "$split"'f(8)["parent"] = 99'
+bad tail "a child hung on a part that had not begun" \
+	"$split"'r["frames"].append(frame(9, 1, 8, "x", 15500, 16000, (15500, 16000), 500))'
+bad self "a part's time left in the one above" "$split"'f(7)["self"] = 30000'
+bad format "a mark without its time" "$split"'del k[0]["time"]'
+unmet "no frame split" "--expect-tails" ""
+
 : >"$dir/empty"
 nok "no request at all fails" "$checker" "$dir/empty"
 make dump 'r["unsplit"] = "ledger"'

@@ -15,6 +15,11 @@ frame that hangs below another stack is a child of its own stack's copied root; 
 that one hangs is found anew, and compared. Of two equal begins the deeper frame's is
 the later.
 
+A frame that several xlators share may be split into parts, each from the moment its
+xlator was entered to the frame's end. Into which parts is found anew, from all that
+is remembered of the frame's address: who was entered inside the frame's own time,
+where these lead to the xlator that the frame ended in, and none may be missing.
+
 Exit status: 0 all is right, 1 any mismatch, no request, or an expectation unmet.
 """
 import argparse
@@ -27,6 +32,7 @@ TEXTS = {"target": str, "op": str, "root": str, "origin": str, "unsplit": str}
 FRAME_INTS = ("i", "stack", "parent", "begin", "end", "begin_raw", "end_raw", "self", "incl")
 FRAME_BOOLS = ("copy_root", "on_thread", "counted")
 SPAN_INTS = ("frame", "begin", "end", "self")
+MARKS_KEPT = 8                  # entries that are remembered of one frame
 
 
 class Broken(Exception):
@@ -48,6 +54,22 @@ def clipped_sum_ns(intervals, low, high):
     return sum(max(0, min(end, high) - max(begin, low)) for begin, end in intervals)
 
 
+def shared_parts(marks, frame):
+    """Into which (xlator, begin) a frame has to be split by its address's marks."""
+    whole = [(marks["this"], frame["begin_raw"])]
+    kept = sorted((mark["time"], mark["xlator"]) for mark in marks["kept"])
+    inside = [(time, xlator) for time, xlator in kept
+              if frame["begin_raw"] <= time and (time <= frame["end_raw"] or not frame["end_raw"])]
+    is_cut = marks["made"] > MARKS_KEPT and len(inside) == len(kept) == MARKS_KEPT
+    if is_cut or not inside or not frame["begin_raw"]:
+        return whole
+    parts = []
+    for time, xlator in inside:
+        if not parts or parts[-1][0] != xlator:
+            parts.append((xlator, time if parts else frame["begin_raw"]))
+    return parts if parts[-1][0] == marks["this"] else whole
+
+
 class Node:
     """One frame: what the dump says (given) and what we find."""
 
@@ -62,6 +84,7 @@ class Node:
         self.end = given["end_raw"]
         self.clipped = False
         self.late = False           # begins after all of its parent's time
+        self.marked = False
         self.depth = 0
         self.spans = []
 
@@ -94,6 +117,10 @@ def check_format(request):
             check_row(name, row, ints, bools)
     if not request["frames"]:
         raise Broken("format", "no frame")
+    for marks in request.get("marks", ()):
+        check_row("marks", marks, ("frame", "made"), ())
+        for mark in marks.get("kept", ()):
+            check_row("kept", mark, ("time",), ())
 
 
 def check_row(name, row, ints, bools):
@@ -107,7 +134,9 @@ def check_row(name, row, ints, bools):
             raise Broken("format", f"'{key}' in '{name}' is missing or no boolean")
     for part in row.get("parts", ()):
         check_row("parts", part, ("parent", "self", "incl"), ())
-    for key in {"frames": ("xlator",), "spans": ("layer", "sub")}.get(name, ("layer",)):
+    texts = {"frames": ("xlator",), "spans": ("layer", "sub"), "marks": ("this",),
+             "kept": ("xlator",)}
+    for key in texts.get(name, ("layer",)):
         if not isinstance(row.get(key), str) or not row[key]:
             raise Broken("format", f"'{key}' in '{name}' is missing or no text")
 
@@ -119,6 +148,7 @@ class Request:
         self.record = record
         self.watermark = record["watermark"]
         self.mismatches = []
+        self.split = 0              # frames that several xlators share, and are told apart
         self.nodes = {}
         for given in record["frames"]:
             if given["i"] in self.nodes:
@@ -129,6 +159,7 @@ class Request:
         self.mismatches.append((kind, f"{what}: dump says {got}, stamps say {wanted}"))
 
     def add_up(self):
+        self.split_shared()
         self.link_stacks()
         self.find_begins()
         self.hang_copies()
@@ -137,6 +168,56 @@ class Request:
         self.place_spans(order)
         self.check_nodes(order)
         self.check_top(order)
+
+    # -- frames that are shared
+
+    def split_shared(self):
+        shared = {}
+        for node in self.nodes.values():
+            if node.given.get("tail"):
+                self.add_part(shared, node)
+            else:
+                shared[node.given["i"]] = [node]
+        for marks in self.record.get("marks", ()):
+            parts = shared.get(marks["frame"])
+            if parts is None:
+                raise Broken("tail", f"marks of {marks['frame']}, which begins no frame")
+            self.check_parts(marks, parts, shared_parts(marks, parts[0].given))
+            parts[0].marked = True
+            self.split += len(parts) > 1
+        for parts in shared.values():
+            if len(parts) > 1 and not parts[0].marked:
+                self.wrong("tail", f"{parts[0]}", "split", "no mark")
+        self.check_hung(shared)
+
+    def add_part(self, shared, node):
+        """Adds a part to its frame's; each lies below the one before it, at one address."""
+        for parts in shared.values():
+            last = parts[-1].given
+            if last["i"] == node.given["parent"]:
+                parts.append(node)
+                for key in ("addr", "stack", "end_raw"):
+                    if node.given[key] != last[key]:
+                        self.wrong("tail", f"{key} of {node}", node.given[key], last[key])
+                return
+        raise Broken("tail", f"{node} is a part of no frame")
+
+    def check_parts(self, marks, parts, wanted):
+        got = [(part.given["xlator"], part.given["begin_raw"]) for part in parts]
+        if got != wanted:
+            self.wrong("tail", f"parts of {parts[0]}, which ended in {marks['this']}", got, wanted)
+
+    def check_hung(self, shared):
+        """What was wound from a shared frame hangs on the part that had begun by then."""
+        part_of = {part.given["i"]: parts for parts in shared.values() for part in parts}
+        for node in self.nodes.values():
+            parts = part_of.get(node.given["parent"], ())
+            begin = node.given["begin_raw"]
+            if len(parts) < 2 or node.given.get("tail") or not begin:
+                continue
+            above = [p for p in parts if p is parts[0] or p.given["begin_raw"] <= begin][-1]
+            if node.given["parent"] != above.given["i"]:
+                self.wrong("tail", f"part above {node}", node.given["parent"], above.given["i"])
 
     # -- the tree
 
@@ -259,6 +340,8 @@ class Request:
         for span in self.record["spans"]:
             if span["end"] < span["begin"]:
                 self.wrong("negative", "a span", "an end before its begin", "neither")
+            if span.get("claimed") and span["frame"] < 0:
+                continue  # an earlier request's, which ended on the same thread
             best = None
             for node in order:
                 if (node.given["on_thread"] and node.begin <= span["begin"] and
@@ -346,6 +429,7 @@ class Summary:
         self.kinds = Counter()
         self.first = None
         self.xlators = Counter()
+        self.owned = {}  # (thread, begin, end) of a span: line
         self.ops = Counter()
 
     def add_wrong(self, line_no, kind, detail, line):
@@ -375,7 +459,19 @@ class Summary:
             return
         for kind, detail in request.mismatches:
             self.add_wrong(line_no, kind, detail, line)
+        self.add_spans(line_no, record, line)
         self.add_request(request)
+
+    def add_spans(self, line_no, record, line):
+        """A span is of one request: no other may have it, too."""
+        for span in record["spans"]:
+            if span["frame"] < 0:
+                continue
+            key = (record["thread"], span["begin"], span["end"])
+            if key in self.owned:
+                self.add_wrong(line_no, "span-twice", f"span at {key[1]} of thread {key[0]} is "
+                               f"also of the request in line {self.owned[key]}", line)
+            self.owned[key] = line_no
 
     def add_request(self, request):
         nodes = [n for n in request.nodes.values() if not n.given["copy_root"]]
@@ -385,6 +481,7 @@ class Summary:
         self.counts["spans"] += len(request.record["spans"])
         self.counts["spans placed"] += sum(len(n.spans) for n in nodes)
         self.counts["parallel"] += request.has_parallel()
+        self.counts["frames split"] += request.split
         self.counts["clipped"] += any(n.clipped for n in nodes)
         self.counts["under a watermark"] += request.watermark > 0
         for name in {n.given["xlator"] for n in nodes if n.given["counted"]}:
@@ -404,13 +501,13 @@ class Summary:
                 yield f"op '{name}' does not appear; there are {sorted(self.ops)}"
         for flag, count in (("parallel", "parallel"), ("clipped", "clipped"),
                             ("spans", "spans placed"), ("copies", "copied stacks"),
-                            ("watermark", "under a watermark")):
+                            ("watermark", "under a watermark"), ("tails", "frames split")):
             if getattr(args, f"expect_{flag}") and not counts[count]:
                 yield f"no request with: {count}"
 
     def show(self):
         for name in ("requests", "unsplit", "nodes", "copied stacks", "spans", "spans placed",
-                     "parallel", "clipped", "under a watermark"):
+                     "parallel", "clipped", "under a watermark", "frames split"):
             print(f"{name}: {self.counts[name]}")
         print("ops: " + ", ".join(f"{k} {v}" for k, v in sorted(self.ops.items())))
         print("xlators: " + ", ".join(f"{k} {v}" for k, v in sorted(self.xlators.items())))
@@ -432,7 +529,8 @@ def parse_args():
                        ("clipped", "a frame clipped to its parent"),
                        ("spans", "a span that belongs to a frame"),
                        ("copies", "a copied stack"),
-                       ("watermark", "a request above a watermark")):
+                       ("watermark", "a request above a watermark"),
+                       ("tails", "a frame split among the xlators that share it")):
         parser.add_argument(f"--expect-{flag}", action="store_true", help=text)
     return parser.parse_args()
 

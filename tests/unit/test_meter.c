@@ -25,47 +25,97 @@ static bool near(double got, double want)
 	return got > want - 1e-6 && got < want + 1e-6;
 }
 
-static void test_compute(void)
+static const struct meter_calibration all_known = {
+	.has_emulated = true,
+	.emulated_ns = 1000,
+	.has_stepped = true,
+	.stepped_ns = 20000,
+	.has_tracepoint = true,
+	.tracepoint_ns = 100,
+	.filter_ns = 50,
+};
+static const struct meter_calibration half_known = { .has_emulated = true, .emulated_ns = 1000 };
+
+static const struct meter_interval busy_second = {
+	.wall_ns = 1000 * MS,
+	.own_cpu_ns = 2 * MS,
+	.uprobe_run_ns = 1 * MS,
+	.tracepoint_run_ns = 2 * MS,
+	.emulated_hits = 1000,
+	.stepped_hits = 100,
+	.tracepoint_hits = 20000,
+	.has_target = true,
+	.target_cpu_ns = 100 * MS,
+	.target = { .emulated_hits = 550,
+		    .stepped_hits = 0,
+		    .has_tracepoints = true,
+		    .tracepoint_hits = 2000,
+		    .tracepoint_work_ns = MS / 2 },
+};
+
+static void test_core(void)
 {
-	const struct meter_calibration cal = { .has_emulated = true,
-					       .emulated_ns = 1000,
-					       .has_stepped = true,
-					       .stepped_ns = 20000,
-					       .has_tracepoint = true,
-					       .tracepoint_ns = 100 };
-	const struct meter_calibration half = { .has_emulated = true, .emulated_ns = 1000 };
-	struct meter_interval in = { .wall_ns = 1000 * MS,
-				     .own_cpu_ns = 2 * MS,
-				     .bpf_run_ns = 3 * MS,
-				     .emulated_hits = 1000,
-				     .stepped_hits = 100,
-				     .tracepoint_hits = 20000,
-				     .has_target = true,
-				     .target_cpu_ns = 100 * MS };
+	struct meter_interval in = busy_second;
 	struct meter_cost cost;
 
-	meter_compute(&cal, &in, &cost);
+	meter_compute(&all_known, &in, &cost);
 	/* 1 ms + 2 ms + 2 ms of traps, 3 ms of BPF, 2 ms of its own */
 	is_int((long long)cost.trap_ns, 5 * MS, "hits times their price");
 	ok(cost.bpf_ns == 3 * MS && cost.own_ns == 2 * MS, "the other parts");
 	ok(cost.has_core && near(cost.core_pct, 1.0), "of a core: %g %%", cost.core_pct);
-	ok(cost.has_target && near(cost.target_pct, 10.0), "of the target: %g %%", cost.target_pct);
+	ok(cost.has_own && near(cost.own_pct, 0.2), "of it its own CPU time: %g %%", cost.own_pct);
 
-	meter_compute(&half, &in, &cost);
+	meter_compute(&half_known, &in, &cost);
 	ok(!cost.has_core && !cost.has_target, "hits without a price: not known");
 	in.stepped_hits = in.tracepoint_hits = 0;
-	meter_compute(&half, &in, &cost);
+	meter_compute(&half_known, &in, &cost);
 	ok(cost.has_core && near(cost.core_pct, 0.6), "a price without hits is not needed");
+	in.wall_ns = 0;
+	meter_compute(&all_known, &in, &cost);
+	ok(!cost.has_core, "an interval without length has no share");
+}
+
+static void test_target(void)
+{
+	struct meter_interval in = busy_second;
+	struct meter_cost cost;
+
+	meter_compute(&all_known, &in, &cost);
+	/* 0.55 ms of traps, half of 1 ms run time, 2000 x (100 + 50) ns, 0.5 ms of work */
+	is_int((long long)cost.target_ns, 1850000, "only what its own threads hit");
+	ok(cost.has_target && near(cost.target_pct, 1.85), "of the target: %g %%", cost.target_pct);
+
+	in.target.emulated_hits = in.target.tracepoint_hits = in.target.tracepoint_work_ns = 0;
+	in.target_cpu_ns = 1;
+	meter_compute(&all_known, &in, &cost);
+	ok(cost.has_target && near(cost.target_pct, 0),
+	   "a target that hit nothing paid nothing, whatever the host did: %g %%", cost.target_pct);
+
+	in = busy_second;
+	in.target.emulated_hits = 2000;
+	in.tracepoint_hits = in.target.tracepoint_hits = in.target.tracepoint_work_ns = 0;
+	meter_compute(&all_known, &in, &cost);
+	is_int((long long)cost.target_ns, 3 * MS, "never more than all of the uprobes' run time");
+
+	in = busy_second;
+	in.target_cpu_ns = MS;
+	meter_compute(&all_known, &in, &cost);
+	ok(near(cost.target_pct, 100), "nor than the target used: %g %%", cost.target_pct);
+
+	in = busy_second;
+	in.target.has_tracepoints = false;
+	meter_compute(&all_known, &in, &cost);
+	ok(cost.has_core && !cost.has_target, "calls that were not counted: not known");
+	in.tracepoint_hits = in.target.tracepoint_hits = 0;
+	meter_compute(&all_known, &in, &cost);
+	ok(cost.has_target, "nor needed where no tracepoint is in");
 	in.target_cpu_ns = 0;
-	meter_compute(&cal, &in, &cost);
+	meter_compute(&all_known, &in, &cost);
 	ok(cost.has_core && !cost.has_target, "an idle target has no share");
 	in.has_target = false;
 	in.target_cpu_ns = 5;
-	meter_compute(&cal, &in, &cost);
+	meter_compute(&all_known, &in, &cost);
 	ok(!cost.has_target, "nor has none");
-	in.wall_ns = 0;
-	meter_compute(&cal, &in, &cost);
-	ok(!cost.has_core, "nor an interval without length");
 }
 
 static void burn_ms(unsigned int ms)
@@ -142,8 +192,8 @@ static void test_calibration(enum uprobe_kind kind, const char *name)
 		skip(name, err[0] ? err : "nothing can be calibrated here");
 		return;
 	}
-	diag("%s: emulated %.0f ns, stepped %.0f ns, tracepoint %.0f ns, bystander %.0f ns", name,
-	     cal.emulated_ns, cal.stepped_ns, cal.tracepoint_ns, cal.bystander_ns);
+	diag("%s: emulated %.0f ns, stepped %.0f ns, tracepoint %.0f + %.0f ns", name,
+	     cal.emulated_ns, cal.stepped_ns, cal.tracepoint_ns, cal.filter_ns);
 	ok(cal.has_emulated && cal.emulated_ns > 0, "%s: a trap costs something", name);
 	ok(cal.has_stepped && cal.stepped_ns > cal.emulated_ns, "%s: a step costs more", name);
 	ok(!cal.has_tracepoint || cal.tracepoint_ns < cal.emulated_ns,
@@ -163,7 +213,8 @@ static void test_stats(void)
 
 int main(void)
 {
-	test_compute();
+	test_core();
+	test_target();
 	test_cpu_time();
 	if (geteuid() != 0) {
 		skip("calibration", "needs root");

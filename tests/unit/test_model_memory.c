@@ -261,7 +261,7 @@ static void test_means_only(void)
 	is_str(bed_paths(op), "server server/dht+io-threads server/dht+io-threads/posix",
 	       "its rows are the process's");
 	ok(bed_near(bed_row(op, "server/dht+io-threads")->incl.mean, 1000), "with their means");
-	ok(strstr(op->layers[0].reason, "no request of this operation was walked"), "and why");
+	ok(strstr(op->layers[0].reason, "no walk of this operation was recorded"), "and why");
 	op = bed_op("brick", "user", "fsync");
 	ok(op->in_flight.valid && bed_near(op->in_flight_oldest_ns.v, 30e9),
 	   "one that hangs is there though it never ended");

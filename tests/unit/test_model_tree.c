@@ -178,8 +178,56 @@ static void test_tail_group(void)
 	op = tick_write();
 	is_str(bed_paths(op),
 	       "server server/locks server/locks/access-control "
-	       "server/locks/access-control/delay-gen+posix server/locks/delay-gen+posix",
-	       "one that has a row there is no part of the group");
+	       "server/locks/access-control/delay-gen+posix "
+	       "server/locks/access-control+delay-gen+posix",
+	       "its row beside the group's takes it out of no frame of the group");
+	bed_close();
+}
+
+/* Frames that were split by their entries: a chain of rows, each under the one that wound to it. */
+static void test_split_tail(void)
+{
+	const struct snap_op *op;
+	const struct snap_layer *l;
+
+	bed_chain("server locks access-control delay-gen posix");
+	bed_open(WIRE_ROOT_BRICK);
+	for (int i = 0; i < 2; i++) {
+		bed_write("server", "", 1000, 100000);
+		bed_write("locks", "server", 1000, 99000);
+	}
+	bed_write("access-control", "locks", 2000, 98000);
+	bed_write("delay-gen", "access-control", 50000, 96000);
+	bed_write("posix", "delay-gen", 6000, 46000);
+	pass_syscall("posix", 2, 40000);
+	/* the other one began before the entries were probed */
+	bed_write("posix", "locks", 58000, 98000);
+	pass_syscall("posix", 2, 40000);
+	op = tick_write();
+	is_str(bed_paths(op),
+	       "server server/locks server/locks/access-control "
+	       "server/locks/access-control/delay-gen server/locks/access-control/delay-gen/posix "
+	       "server/locks/access-control/delay-gen/posix/pwrite64 "
+	       "server/locks/access-control+delay-gen+posix",
+	       "split frames have rows of their own, whole ones the group's");
+	l = bed_row(op, "server/locks/access-control/delay-gen/posix");
+	is_str(l->id, "posix", "the last part is named alone");
+	is_int((long long)l->count, 1, "and counts the split frame only");
+	ok(bed_near(bed_row(op, "server/locks/access-control/delay-gen")->self.mean, 50000),
+	   "a part has its own figures");
+	ok(bed_near(shares(op), 100), "nothing lost, nothing counted twice");
+	bed_close();
+	/* only the lower two could be told apart */
+	bed_open(WIRE_ROOT_BRICK);
+	bed_write("server", "", 1000, 100000);
+	bed_write("locks", "server", 1000, 99000);
+	bed_write("delay-gen", "locks", 52000, 98000);
+	bed_write("posix", "delay-gen", 46000, 46000);
+	op = tick_write();
+	is_str(bed_paths(op),
+	       "server server/locks server/locks/access-control+delay-gen "
+	       "server/locks/access-control+delay-gen/posix",
+	       "what stayed together keeps both names");
 	bed_close();
 }
 
@@ -345,6 +393,7 @@ int main(void)
 	test_diamond();
 	test_copied_stack();
 	test_tail_group();
+	test_split_tail();
 	test_shortest_path();
 	test_unsplit();
 	test_unsplit_only();

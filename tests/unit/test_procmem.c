@@ -187,6 +187,43 @@ static void test_deleted(void)
 	munmap(at, 4096);
 }
 
+/* An upgrade, or another mount namespace's view: the name leads to another file than the mapping.
+ */
+static void test_replaced(void)
+{
+	char name[] = "/tmp/bricktop-unit.XXXXXX", path[4200] = "", buf[4] = "";
+	int fd = mkstemp(name), got, err;
+	struct procmaps maps = { 0 };
+	struct procmap map;
+	void *at;
+
+	if (fd < 0 || write(fd, "old", 3) != 3)
+		exit(1);
+	at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	procmaps_load(getpid(), &maps);
+	map = *procmaps_find(&maps, (uint64_t)(uintptr_t)at);
+	is_int(procmem_map_path(getpid(), &map, path, sizeof(path)), 0, "a mapped file");
+	ok(strstr(path, "/root/tmp/"), "is opened by its name: %s", path);
+	unlink(name);
+	got = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	if (got < 0 || write(got, "new", 3) != 3)
+		exit(1);
+	close(got);
+	err = procmem_map_path(getpid(), &map, path, sizeof(path));
+	if (geteuid()) {
+		is_int(err, -ENOENT, "one that was replaced is refused");
+	} else {
+		got = open(path, O_RDONLY);
+		ok(got >= 0 && read(got, buf, 3) == 3, "one that was replaced opens");
+		is_str(buf, "old", "and it is the one that is mapped");
+		close(got);
+	}
+	unlink(name);
+	procmaps_free(&maps);
+	munmap(at, 4096);
+	close(fd);
+}
+
 static int parse(const char *text, struct procmaps *maps)
 {
 	return procmaps_parse(text, strlen(text), maps);
@@ -231,6 +268,7 @@ int main(void)
 	test_image();
 	test_own_maps();
 	test_deleted();
+	test_replaced();
 	test_parse();
 	return tap_done();
 }

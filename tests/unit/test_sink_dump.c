@@ -15,11 +15,13 @@
 
 #define N_FRAMES 4
 #define N_SPANS  2
+#define N_MARKS  1
 
 struct record {
 	struct wire_dump head;
 	struct wire_dump_frame frames[N_FRAMES];
 	struct wire_span spans[N_SPANS];
+	struct wire_dump_marks marks[N_MARKS];
 };
 
 static const char *target_name(const void *arg, unsigned int target)
@@ -44,7 +46,7 @@ static const char *sub_name(const void *arg, unsigned int layer, unsigned int su
 {
 	(void)arg;
 	return layer == 1 && sub == WIRE_SYS_pwrite64 ? "pwrite64" :
-	       layer == 1 && sub == WIRE_SYS_fstat ? "fstat" :
+	       layer == 1 && sub == WIRE_SYS_fstat    ? "fstat" :
 							NULL;
 }
 
@@ -85,13 +87,15 @@ static void make_record(struct record *r)
 				      .result = -28,
 				      .watermark = 18446744073709551615ULL,
 				      .n_frames = N_FRAMES,
-				      .n_spans = N_SPANS };
+				      .n_spans = N_SPANS,
+				      .n_marks = N_MARKS };
 	r->frames[0] = make_frame(0, 0xffff, 9007199254740993ULL, 9007199254745993ULL, 4000,
 				  WIRE_FRAME_COUNTED);
 	r->frames[1] = make_frame(1, 0, 9007199254741493ULL, 9007199254745493ULL, 3000,
 				  WIRE_FRAME_COUNTED);
 	r->frames[2] = make_frame(2, 1, 9007199254742493ULL, 9007199254745493ULL, 2500,
-				  WIRE_FRAME_COUNTED | WIRE_FRAME_ON_THREAD | WIRE_FRAME_DERIVED);
+				  WIRE_FRAME_COUNTED | WIRE_FRAME_ON_THREAD | WIRE_FRAME_DERIVED |
+					  WIRE_FRAME_TAIL);
 	/* Begins after it ends: shown as it is, negative. */
 	r->frames[3] = make_frame(7, 2, 1000, 400, 100, WIRE_FRAME_COPY_ROOT | WIRE_FRAME_OPEN);
 	r->frames[3].stack = 1;
@@ -121,6 +125,16 @@ static void make_record(struct record *r)
 						       .calls = 1,
 						       .self_ns = 4,
 						       .incl_ns = 4 };
+	/* Ten marks were made: the two newest lie in the first places; one of no known xlator. */
+	r->marks[0] = (struct wire_dump_marks){ .frame = 1, .this_layer = WIRE_LAYER_XLATOR + 2 };
+	r->marks[0].entries.n = 10;
+	for (unsigned int i = 0; i < 3; i++) {
+		r->marks[0].layer[i] = (uint16_t)(i < 2 ? WIRE_LAYER_XLATOR + 1 + i : 0);
+		r->marks[0].entries.mark[i] = (struct wire_mark){
+			.xlator = 0x7f0000000000,
+			.time = 9007199254741493ULL + 1000 * i,
+		};
+	}
 }
 
 /* The line, or NULL and the error. */
@@ -176,16 +190,19 @@ static void test_line(void)
 	span = json_array_get(json_object_get(doc, "spans"), 1);
 	is_int(int_at(span, "frame"), -1, "a span that no frame claims");
 	is_str(json_string_value(json_object_get(span, "sub")), "fstat", "has its name");
+	is_str(json_string_value(
+		       json_object_get(json_array_get(json_object_get(doc, "marks"), 0), "this")),
+	       "posix", "marks say where the frame ended");
 	json_decref(doc);
 	free(text);
 }
 
 static void test_unsplit_names(void)
 {
-	static const char *const want[] = { "map_full",     "ring_full",      "unpaired",
-					    "evicted",      "unreadable",     "absurd",
-					    "ledger",       "frames",         "order",
-					    "storage_busy", "unknown_xlator", "skipped" };
+	static const char *const want[] = { "map_full",       "ring_full", "unpaired",
+					    "unreadable",     "absurd",    "ledger",
+					    "frames",         "order",     "storage_busy",
+					    "unknown_xlator", "skipped",   "marks" };
 	struct wire_dump head = { .tid = 1 };
 
 	for (unsigned int i = 0; i <= WIRE_LOSSES; i++) {
@@ -233,6 +250,12 @@ static void test_bad_records(void)
 	make_record(&r);
 	r.head.n_spans = WIRE_LEDGER + 1;
 	refused(&r, sizeof(r), "more spans than a ledger has");
+	make_record(&r);
+	r.head.n_marks = N_FRAMES + 1;
+	refused(&r, sizeof(r), "more marks than frames");
+	make_record(&r);
+	r.marks[0].frame = N_FRAMES;
+	refused(&r, sizeof(r), "marks of a frame outside");
 	make_record(&r);
 	r.frames[1].parent = N_FRAMES;
 	refused(&r, sizeof(r), "a parent outside");

@@ -212,7 +212,7 @@ static void check_failures(const struct child *child, enum uprobe_kind kind, int
 	pid_t gone;
 	int code;
 
-	is_int(uprobe_attach(kind, prog, child->pid, false, sites, 2, &links, err, sizeof(err)),
+	is_int(uprobe_attach(kind, prog, child->pid, sites, 2, &links, err, sizeof(err)),
 	       -ENOENT, "%s: a file that is not there", name);
 	ok(strstr(err, "/zz-nonexistent/lib.so") != NULL && !strchr(err, '\n'),
 	   "%s: is named in one line", name);
@@ -223,12 +223,12 @@ static void check_failures(const struct child *child, enum uprobe_kind kind, int
 	if (gone == 0)
 		_exit(0);
 	waitpid(gone, NULL, 0);
-	is_int(uprobe_attach(kind, prog, gone, false, good, 1, &links, err, sizeof(err)), -ESRCH,
+	is_int(uprobe_attach(kind, prog, gone, good, 1, &links, err, sizeof(err)), -ESRCH,
 	       "%s: a process that is gone", name);
-	is_int(uprobe_attach(kind, prog, child->pid, false, good, 0, &links, err, sizeof(err)), 0,
+	is_int(uprobe_attach(kind, prog, child->pid, good, 0, &links, err, sizeof(err)), 0,
 	       "%s: no sites at all", name);
 	code = uprobe_attach(kind == UPROBE_MULTI ? UPROBE_PERF : UPROBE_MULTI, prog, child->pid,
-			     false, good, 1, &links, err, sizeof(err));
+			     good, 1, &links, err, sizeof(err));
 	ok(code < 0 && err[0], "%s: a program of the other kind is refused (%d)", name, code);
 	uprobe_links_close(&links);
 }
@@ -248,7 +248,7 @@ static void test_kind(const struct child *child, enum uprobe_kind kind, const ch
 		return;
 	prog = bpf_program__fd(kind == UPROBE_MULTI ? skel->progs.on_hit__multi :
 						      skel->progs.on_hit__perf);
-	code = uprobe_attach(kind, prog, child->pid, false, sites, 2, &links, err, sizeof(err));
+	code = uprobe_attach(kind, prog, child->pid, sites, 2, &links, err, sizeof(err));
 	if (kind == UPROBE_MULTI && code == -EINVAL) {
 		skip(name, "this kernel has no uprobe-multi links");
 		calibrate__destroy(skel);
@@ -258,28 +258,6 @@ static void test_kind(const struct child *child, enum uprobe_kind kind, const ch
 	is_int((long long)links.n, kind == UPROBE_MULTI ? 1 : 2, "%s: number of links", name);
 	check_counts(child, skel, &links, name);
 	check_failures(child, kind, prog, sites, name);
-	calibrate__destroy(skel);
-}
-
-/* At the return: the function entered at a site, counted when it returns. */
-static void test_return(const struct child *child, enum uprobe_kind kind, const char *name)
-{
-	const struct uprobe_site site = { "/proc/self/exe", file_offset(probed_b), COOKIE_B };
-	struct calibrate *skel = load(kind);
-	struct uprobe_links links = { 0 };
-	char err[256] = "";
-
-	if (!skel ||
-	    uprobe_attach(kind,
-			  bpf_program__fd(kind == UPROBE_MULTI ? skel->progs.on_hit__multi :
-								 skel->progs.on_hit__perf),
-			  child->pid, true, &site, 1, &links, err, sizeof(err))) {
-		ok(false, "%s: attach at the return: %s", name, err);
-	} else {
-		ok(let_run(child), "%s: the child runs", name);
-		is_int((long long)count_of(skel, COOKIE_B), 700, "%s: one hit a return", name);
-	}
-	uprobe_links_close(&links);
 	calibrate__destroy(skel);
 }
 
@@ -297,7 +275,6 @@ int main(void)
 		return tap_done();
 	test_kind(&child, UPROBE_MULTI, "multi");
 	test_kind(&child, UPROBE_PERF, "perf");
-	test_return(&child, UPROBE_PERF, "perf");
 	stop_child(&child);
 	return tap_done();
 }

@@ -64,6 +64,8 @@ static int make_request(struct maker *maker, uint64_t unique)
 	frame = create_frame(xl, xl->ctx->pool);
 	if (!frame)
 		return -ENOMEM;
+	/* a server's stacks carry the state of their request; others are nobody's */
+	frame->root->state = maker;
 	frame->root->unique = unique;
 	frame->root->pid = getpid();
 	frame->root->op = GF_FOP_WRITE;

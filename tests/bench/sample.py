@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the benches measure with: CPU clocks, counts and sizes of processes, BPF programs' run times
+and t intervals. Knows nothing of GlusterFS, nor of what is compared.
+"""
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import time
+
+T_975 = [0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14,
+         2.13, 2.12, 2.11, 2.10, 2.09, 2.09]
+
+
+def cpu_ns(pid):
+    """CPU time of all threads of a process, ended ones included, to the nanosecond."""
+    return time.clock_gettime_ns((~pid << 3) | 2)
+
+
+def io_calls(pid):
+    """Read and write system calls of a process: what a synchronous load has asked for."""
+    text = open(f"/proc/{pid}/io", encoding="ascii").read()
+    fields = dict(line.split(": ") for line in text.splitlines())
+    return int(fields["syscr"]) + int(fields["syscw"])
+
+
+def peak_rss_kib(pid):
+    text = open(f"/proc/{pid}/status", encoding="utf-8").read()
+    return int(re.search(r"^VmHWM:\s+(\d+)", text, re.M).group(1))
+
+
+def cpu_per_op(pid, load, secs):
+    """CPU time of pid in us per operation of the load, and operations per second, for a while."""
+    cpu, ops, start = cpu_ns(pid), io_calls(load), time.monotonic()
+    time.sleep(secs)
+    cpu, ops = cpu_ns(pid) - cpu, io_calls(load) - ops
+    if ops < 50:
+        raise SystemExit(f"the load made {ops} operations in {secs} s: it does not run")
+    return cpu / ops / 1000, ops / (time.monotonic() - start)
+
+
+def programs(pid):
+    """Run time and runs of each BPF program that a process holds: {id: (ns, count)}."""
+    found = {}
+    for entry in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            text = open(f"/proc/{pid}/fdinfo/{entry}", encoding="ascii").read()
+        except OSError:
+            continue
+        fields = dict(re.findall(r"^(\w+):\s+(\S+)", text, re.M))
+        if "run_cnt" in fields:
+            found[int(fields["prog_id"])] = (int(fields["run_time_ns"]), int(fields["run_cnt"]))
+    return found
+
+
+def interval(values):
+    """Mean and half width of its 95 % t interval; infinite where there is one value only."""
+    n = len(values)
+    mean = sum(values) / n
+    if n < 2:
+        return mean, math.inf
+    spread = math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1))
+    return mean, T_975[min(n - 1, len(T_975) - 1)] * spread / math.sqrt(n)
+
+
+def wait_for(what, condition, secs=60):
+    deadline = time.monotonic() + secs
+    while not condition():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{what}: not within {secs} s")
+        time.sleep(0.02)
+
+
+class Tool:
+    """A tool under measurement: started, ready, interrupted; its output goes to a file."""
+
+    def __init__(self, args, out, env=None):
+        self.path = out
+        self.file = open(out, "w", encoding="utf-8")
+        self.proc = subprocess.Popen(args, stdout=self.file, stderr=subprocess.STDOUT,
+                                     env=dict(os.environ, **(env or {})))
+
+    def text(self):
+        return open(self.path, encoding="utf-8", errors="replace").read()
+
+    def shows(self, pattern):
+        if self.proc.poll() is not None:
+            raise SystemExit(f"{self.proc.args[0]} ended early: {self.text()[-500:]}")
+        return re.search(pattern, self.text()) is not None
+
+    def interrupt(self, secs=120):
+        """Seconds from SIGINT to the end."""
+        start = time.monotonic()
+        self.proc.send_signal(signal.SIGINT)
+        self.proc.wait(secs)
+        self.file.close()
+        return time.monotonic() - start
+
+
+class Bricktop(Tool):
+    """`bricktop attach` with a report every so many seconds, each of its own window."""
+
+    def __init__(self, pid, work, secs=3.0, args=(), env=None):
+        self.reports = os.path.join(work, "reports.jsonl")
+        if os.path.exists(self.reports):
+            os.unlink(self.reports)
+        command = [os.environ["BRICKTOP"], "attach", str(pid), "-d", "600s", "--interval",
+                   f"{int(secs * 1000)}ms", "--json", "-o", self.reports, *args]
+        super().__init__(command, os.path.join(work, "bricktop.out"), env)
+
+    def lines(self):
+        if self.proc.poll() not in (None, 0):
+            raise SystemExit(f"bricktop ended: {self.text()[-500:]}")
+        if not os.path.exists(self.reports):
+            return []
+        text = open(self.reports, encoding="utf-8").read()
+        return [json.loads(line) for line in text.splitlines(True) if line.endswith("\n")]
+
+    def wait_report(self, count=1):
+        wait_for("bricktop's report", lambda: len(self.lines()) >= count)

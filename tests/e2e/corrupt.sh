@@ -1,0 +1,154 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# bricktop: timeout 180
+# shellcheck disable=SC2153,SC2317 # bed.sh sets BED_<NAME>_*; functions are called through ok
+#
+# A GlusterFS process whose memory is damaged: pointers into nowhere, lists that never
+# end, names that are none. Nothing hangs or dies of it: list shows the process with
+# the check that failed, stuck and attach refuse with that one line; a session that is on
+# already sees it through; a request whose frames cannot be read is counted as lost.
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/lib/tap.sh
+. "$here/../lib/tap.sh"
+# shellcheck source=tests/lib/bed.sh
+. "$here/../lib/bed.sh"
+# shellcheck source=tests/lib/measure.sh
+. "$here/../lib/measure.sh"
+# shellcheck source=tests/lib/attach.sh
+. "$here/../lib/attach.sh"
+
+why=$(bed_missing) && skip_all "$why"
+command -v jq >/dev/null || skip_all "no jq here"
+bed_init || bail_out "no test bed"
+bed_xlators || skip_all "test xlators cannot be built here"
+ulimit -c 0
+
+corrupt() { "$here/../lib/corrupt.py" "$BED_B1_PID" "$1" "$BED_DIR/undo"; }
+
+quickly() { timeout 20 "$BRICKTOP" "$@" 2>&1; }
+
+# refused NAME COMMAND...: status 1, one line that says which check failed.
+refused()
+{
+	local name=$1 out
+
+	shift
+	out=$(quickly "$@")
+	is $? 1 "$name: exit status"
+	like "$out" "^bricktop: layout of [^"$'\n'"]* check '[a-z ]+' failed: [^"$'\n'"]+\$" \
+		"$name: one line that names the check"
+}
+
+# The graph is broken for every look that anybody takes.
+test_damage()
+{
+	local what=$1
+
+	corrupt "$what" || { fail "$what: damaged"; return; }
+	# in one line of its own, below the process's
+	like "$(quickly list | tr '\n' '|')" \
+		" $BED_B1_PID [^|]*\|[^|]*cannot be attached to: [^|]*check '" \
+		"$what: list shows it, with the reason"
+	case $what in
+	*-wrong | *-self) refused "$what: stuck" stuck "$BED_B1_PID" ;;
+	esac
+	refused "$what: attach" attach "$BED_B1_PID" -d 200ms
+	corrupt repair
+}
+
+users_writes()
+{
+	jq '[.ops[] | select(.root == "brick" and .op == "write" and
+		.source == "walk") | .count] | add // 0' \
+		"$BED_DIR/$1.out"
+}
+
+# Damaged in the middle of a window: that look is of no use, the next ones are.
+test_meanwhile()
+{
+	local what=$1
+
+	ok "$what, meanwhile: attached" attach_start "in-$what" "$BED_B1_PID" -d 60 --json ||
+		return 1
+	bed_fio "$BED_C1_MNT" job --size=512k --rw=write
+	kill -STOP "$BED_B1_PID"
+	corrupt "$what"
+	sleep 2.2
+	corrupt repair
+	kill -CONT "$BED_B1_PID"
+	bed_fio "$BED_C1_MNT" job --size=512k --rw=write
+	attach_end "in-$what"
+	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "$what, meanwhile: it ends well"
+	is "$(users_writes "in-$what")" 256 "$what, meanwhile: all requests are counted"
+	is "$(jq .target.gone "$BED_DIR/in-$what.out")" false "$what, meanwhile: it is not gone"
+	ok "$what, meanwhile: no instruction is left" attach_clean "$BED_B1_PID"
+}
+
+# test_frames WHAT COUNTED CAUSE: a request is held while its list of frames is cut
+# behind the first, or the second, or bent into a circle; the walk finds it so.
+test_frames()
+{
+	local what=$1 writer
+
+	ok "$what: attached" attach_start "$what" "$BED_B1_VOLUME" -d 60 --json || return 1
+	: >"$BED_DIR/hold"
+	bed_fio "$BED_C1_MNT" job --size=4k --rw=write 2>/dev/null &
+	writer=$!
+	ok "$what: a write is held" bed_poll 10 is_held
+	ok "$what: damaged" corrupt "$what"
+	# it comes from the other end of the list
+	ok "$what: stuck still names it" is_held
+	rm "$BED_DIR/hold"
+	# the brick may die of it, but no sooner than it has called back
+	bed_poll 10 walked "$what"
+	bed_stop b1 KILL
+	wait "$writer"
+	attach_end "$what"
+	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "$what: bricktop ends well"
+	is "$(jq ".lost.$3" "$BED_DIR/$what.out")" 1 "$what: lost: $3"
+	is "$(jq .lost.total "$BED_DIR/$what.out")" 1 "$what: nothing else is lost"
+	is "$(users_writes "$what")" "$2" "$what: requests counted"
+	is "$(jq '[.ops[] | select(.op == "write" and .source == "walk") | .layers[] |
+		select(.state == "on" and .kind == "xlator")] | length' \
+		"$BED_DIR/$what.out")" 0 "$what: no layer gets any of it"
+	ok "$what: a new brick starts" bed_start b1
+	ok "$what: its client is back" bed_poll 20 client_is_back
+}
+
+is_held() { quickly stuck "$BED_B1_PID" | grep -q ' write .* in held '; }
+
+# The held request has been answered: none is in flight, or the brick is gone.
+walked()
+{
+	local out
+
+	bed_gone "$BED_B1_PID" && return
+	out=$(quickly stuck "$BED_B1_PID") && ! grep -q ' write ' <<<"$out"
+}
+
+# It answers with more than attributes that it remembers, and without a write.
+client_is_back()
+{
+	# shellcheck disable=SC2016
+	timeout 5 bash -c ': >"$1"' bash "$BED_C1_MNT/ping" 2>/dev/null
+}
+
+{ bed_brick b1 --at posix "held delay ops writev hold-file $BED_DIR/hold" && bed_client c1 b1; } ||
+	bail_out "no brick"
+bed_fio "$BED_C1_MNT" job --size=512k --rw=write || bail_out "no load"
+damages=$("$here/../lib/corrupt.py" "$BED_B1_PID" list - | grep -v '^frames')
+ok "there is something to damage" test "$(wc -l <<<"$damages")" -gt 15
+kill -STOP "$BED_B1_PID"
+for damage in $damages; do
+	test_damage "$damage"
+done
+like "$(quickly list)" "brick +$BED_B1_VOLUME:$BED_B1_PATH +$BED_B1_PID " \
+	"repaired, it is listed as before"
+kill -CONT "$BED_B1_PID"
+for damage in next-unmapped stacks-wrong; do
+	test_meanwhile "$damage" || fail "$damage, meanwhile"
+done
+test_frames frames-second 0 unreadable || fail "no frame but the root's"
+test_frames frames-third 1 unreadable || fail "frames that cannot be read"
+test_frames frames-loop 1 frames || fail "frames in a circle"
+done_testing

@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# bricktop: timeout 120
+# shellcheck disable=SC2317 # functions are called through others
+#
+# No layer is silent: under the demo's load every row of layers.def has samples, and
+# every xlator of the brick's graph is met in some operation. A layer that cannot be
+# had here is a skip with bricktop's own reason, so that the list of expected skips
+# shows it.
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/lib/tap.sh
+. "$here/../lib/tap.sh"
+# shellcheck source=tests/lib/bed.sh
+. "$here/../lib/bed.sh"
+
+BRICKTOP=${BRICKTOP:-build/bricktop}
+why=$(bed_missing) && skip_all "$why"
+command -v jq >/dev/null || skip_all "no jq here"
+dir=$(mktemp -d) || exit 1
+demo=
+
+end_demo()
+{
+	[ -z "$demo" ] || { kill "$demo" && wait "$demo"; } 2>/dev/null
+	rm -rf "$dir"
+}
+trap end_demo EXIT
+
+demo_is_up() { [ -f "$dir/env" ] || ! kill -0 "$demo" 2>/dev/null; }
+
+# rows: "title kind subs" of every row of layers.def.
+rows()
+{
+	sed -n 's/^LAYER(//p' "$here/../../user/layers.def" | tr -d '" )' |
+		awk -F, '{ print $3, $4, $8 }'
+}
+
+# samples KIND [ID]: how many passages a layer of this kind has, in all operations.
+samples()
+{
+	jq --arg kind "$1" --arg id "${2-}" '[.ops[].layers[] |
+		select(.kind == $kind and ($id == "" or .id == $id)) | .count] | add // 0' \
+		"$dir/report"
+}
+
+test_rows()
+{
+	local title kind subs reason n=0
+
+	while read -r title kind subs; do
+		n=$((n + 1))
+		reason=$(jq -r --arg t "$title" '.off[] | select(.what == $t) | .reason' \
+			"$dir/report")
+		if [ -n "$reason" ]; then
+			skip "$reason" "layer $title has samples"
+			continue
+		fi
+		[ "$subs" = NULL ] || title=
+		between "$(samples "$kind" "$title")" 1 1e12 "layer ${title:-$kind} has samples"
+	done < <(rows)
+	is "$(jq -r '.off[].what' "$dir/report" | grep -vxFf <(rows | cut -d ' ' -f 1))" '' \
+		"nothing else is off"
+	is "$n" "$(grep -c '^LAYER(' "$here/../../user/layers.def")" "every row was looked at"
+}
+
+# An xlator stands alone or in a group, "a+b".
+test_xlators()
+{
+	local id graph
+
+	graph=$("$BRICKTOP" list --json |
+		jq -r --arg path "$DEMO_BRICK_PATH" \
+			'.targets[] | select(.path == $path) | .xlators[]')
+	ok "the graph has xlators" test "$(wc -l <<<"$graph")" -gt 5
+	for id in $graph; do
+		between "$(jq --arg id "$id" '[.ops[] | select(.source == "walk") | .layers[] |
+			select((.id | split("+") | index([$id])) != null and .state == "on") |
+			.count] | add // 0' "$dir/report")" 1 1e12 "xlator $id has samples"
+	done
+}
+
+# What the load is known to do must be there, user's operations and the brick's own.
+test_ops()
+{
+	local op
+
+	for op in read write fsync create lookup unlink flush; do
+		between "$(jq --arg op "$op" '[.ops[] | select(.root == "brick" and
+			.source == "walk" and .origin == "user" and .op == $op) | .count] | add // 0' "$dir/report")" \
+			1 1e12 "operation $op was walked"
+	done
+	between "$(jq '[.ops[] | select(.root == "local") | .count] | add // 0' "$dir/report")" \
+		1 1e12 "file operations of no request are there"
+}
+
+"$here/../../tools/demo-brick" --env "$dir/env" --pass 2 \
+	--at iot "dg debug/delay-gen delay-percentage 0" >"$dir/demo.out" 2>&1 &
+demo=$!
+bed_poll 60 demo_is_up
+if ! [ -f "$dir/env" ]; then
+	cat "$dir/demo.out" >&2
+	bail_out "the demo does not come up"
+fi
+# shellcheck disable=SC1091
+. "$dir/env"
+ok "a report" "$BRICKTOP" attach "$DEMO_VOLUME" -d 6 --json -o "$dir/report"
+test_rows
+test_xlators
+test_ops
+done_testing

@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# bricktop: timeout 180
+# shellcheck disable=SC2153,SC2317 # bed.sh sets BED_<NAME>_*; functions are called through ok
+#
+# However bricktop ends under load, it leaves nothing behind: not an instruction in the
+# brick's code, not a program or link in the kernel, and a workload that checks every
+# block it has written never notices. SIGINT, SIGTERM, SIGHUP end with a report;
+# SIGKILL and a signal at any earlier moment, with whatever there is. Detaching many places
+# is quick: at most a tenth of what perf uprobes take.
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/lib/tap.sh
+. "$here/../lib/tap.sh"
+# shellcheck source=tests/lib/bed.sh
+. "$here/../lib/bed.sh"
+# shellcheck source=tests/lib/measure.sh
+. "$here/../lib/measure.sh"
+# shellcheck source=tests/lib/attach.sh
+. "$here/../lib/attach.sh"
+
+why=$(bed_missing) && skip_all "$why"
+for tool in bpftool jq; do
+	command -v $tool >/dev/null || skip_all "no $tool here"
+done
+bed_init || bail_out "no test bed"
+
+# Writes, reads back and compares, again and again, until told to stop.
+verify_load()
+{
+	local rounds=0
+
+	while ! [ -e "$BED_DIR/enough" ]; do
+		bed_fio "$BED_C1_MNT" verified --rw=randwrite --bsrange=4k-64k --size=2m \
+			--randseed=$((4711 + rounds)) --verify=crc32c --verify_fatal=1 \
+			--do_verify=1 --rate_iops=400 || return 1
+		rounds=$((rounds + 1))
+		echo $rounds >"$BED_DIR/rounds"
+	done
+}
+
+# attached NAME: with probes in the brick and objects in the kernel, which are listed.
+attached()
+{
+	attach_start "$1" "$BED_B1_VOLUME" -d 60 || return 1
+	attach_objects "$1" >"$BED_DIR/$1.objects"
+	[ "$(attach_left "$BED_DIR/$1.objects" | grep -c .)" -ge 4 ] && attach_probed "$BED_B1_PID"
+}
+
+# nothing_left NAME: the kernel finishes a killed process's links in its own time.
+nothing_left()
+{
+	ok "$1: no instruction is left in the brick" bed_poll 20 attach_clean "$BED_B1_PID"
+	ok "$1: no program or link is left in the kernel" \
+		bed_poll 20 attach_nothing_left "$BED_DIR/$1.objects"
+}
+
+test_signal()
+{
+	ok "$1: attached" attached "$1" || return 1
+	sleep 0.5
+	attach_end "$1" "$1"
+	is "$ATTACH_STATUS" 0 "$1: exit status"
+	is "$ATTACH_ERR" '' "$1: no complaint"
+	like "$(cat "$BED_DIR/$1.out")" 'sum check.*io-threads' "$1: a report"
+	nothing_left "$1"
+}
+
+test_kill()
+{
+	ok "KILL: attached" attached KILL || return 1
+	sleep 0.5
+	attach_end KILL KILL 2>/dev/null
+	is "$ATTACH_STATUS" 137 "KILL: exit status"
+	nothing_left KILL
+}
+
+# Whatever it is doing by then: it ends, soon, and nothing is left.
+test_early()
+{
+	local after
+
+	for after in 0.02 0.1 0.3 0.6 1.2; do
+		attach_launch early "$BED_B1_VOLUME" -d 60
+		sleep $after
+		attach_objects early >"$BED_DIR/early.objects"
+		kill -INT "$BED_EARLY_PID" 2>/dev/null
+		ok "INT after $after s: it ends" bed_poll 20 bed_gone "$BED_EARLY_PID" ||
+			bed_end "$BED_EARLY_PID" "$BED_EARLY_START"
+		ok "INT after $after s: nothing is left" bed_poll 20 attach_clean "$BED_B1_PID"
+	done
+}
+
+# end_timed NAME: TOOK_MS from SIGINT to its end.
+end_timed()
+{
+	local begin
+
+	begin=$(date +%s%3N)
+	attach_end "$1"
+	TOOK_MS=$(($(date +%s%3N) - begin))
+}
+
+test_detach()
+{
+	local multi TOOK_MS
+
+	attached multi || return 1
+	end_timed multi
+	multi=$TOOK_MS
+	export BRICKTOP_UPROBE=perf
+	ok "perf uprobes: attached" attached perf
+	unset BRICKTOP_UPROBE
+	end_timed perf
+	ok "perf uprobes: one link for each place" test \
+		"$(grep -c link "$BED_DIR/perf.objects")" -gt \
+		$((5 * $(grep -c link "$BED_DIR/multi.objects")))
+	nothing_left perf
+	note "detached in $multi ms, perf uprobes in $TOOK_MS ms"
+	between "$multi" 0 $((TOOK_MS / 10)) "detaching takes a tenth of perf uprobes' time, or less"
+}
+
+{ bed_brick b1 && bed_client c1 b1; } || bail_out "no brick"
+bed_fio "$BED_C1_MNT" verified --size=2m --rw=write || bail_out "no load"
+ok "before: the brick's code is its files'" attach_clean "$BED_B1_PID"
+verify_load &
+load=$!
+for signal in INT TERM HUP; do
+	test_signal $signal
+done
+test_kill
+test_early
+: >"$BED_DIR/enough"
+wait "$load"
+is $? 0 "the verified load never failed"
+between "$(cat "$BED_DIR/rounds")" 2 1e6 "it ran all the while"
+ok "the brick is the same process" bed_alive "$BED_B1_PID" "$BED_B1_START"
+test_detach || fail "detach times"
+done_testing

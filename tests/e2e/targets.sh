@@ -1,0 +1,151 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# bricktop: timeout 180
+# shellcheck disable=SC2153,SC2317 # bed.sh sets BED_<NAME>_*; functions are called through ok
+#
+# What the target does while it is watched: it ends, is killed, comes back under a
+# new pid, is stopped. There is always a report, in time; what was counted before is in
+# it to the request; a brick that was named by its volume or its path is followed
+# into its new process and counted on, one that was named by its pid too.
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/lib/tap.sh
+. "$here/../lib/tap.sh"
+# shellcheck source=tests/lib/bed.sh
+. "$here/../lib/bed.sh"
+# shellcheck source=tests/lib/measure.sh
+. "$here/../lib/measure.sh"
+# shellcheck source=tests/lib/attach.sh
+. "$here/../lib/attach.sh"
+
+why=$(bed_missing) && skip_all "$why"
+command -v jq >/dev/null || skip_all "no jq here"
+bed_init || bail_out "no test bed"
+
+load() { bed_fio "$BED_C1_MNT" room --size=1m --rw=randrw; }
+
+# figure NAME FILTER: of its JSON report.
+figure() { jq -r "$2" "$BED_DIR/$1.out"; }
+
+# users NAME OP: what it counted.
+users()
+{
+	figure "$1" "[.ops[] | select(.root == \"brick\" and .op == \"$2\" and
+		.origin == \"user\") | .count] | add // 0"
+}
+
+# It answers with more than attributes that it remembers, and without a write.
+client_is_back()
+{
+	# shellcheck disable=SC2016
+	timeout 5 bash -c ': >"$1"' bash "$BED_C1_MNT/ping" 2>/dev/null
+}
+
+# test_end SIGNAL: the brick ends in the window and stays away.
+test_end()
+{
+	ok "$1: attached" attach_start "gone$1" "$BED_B1_VOLUME" -d 60 --json || return 1
+	ok "$1: attached once more" attach_start "text$1" "$BED_B1_PATH" -d 60 || return 1
+	load
+	bed_stop b1 "$1"
+	sleep 1.5
+	attach_end "gone$1"
+	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "$1: it ends well"
+	is "$(figure "gone$1" .target.gone)" true "$1: the report says that the process is gone"
+	is "$(figure "gone$1" .target.restarts)" 0 "$1: and did not come back"
+	for op in read write; do
+		is "$(users "gone$1" $op)" "$(bed_fio_count room $op)" \
+			"$1: all ${op}s before are counted"
+	done
+	is "$(figure "gone$1" .lost.total)" 0 "$1: nothing is lost"
+	attach_end "text$1"
+	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "$1: the other one, too"
+	like "$(cat "$BED_DIR/text$1.out")" 'the process ended during this window' \
+		"$1: and says it in words"
+	ok "$1: the brick starts again" bed_start b1
+	ok "$1: its client is back" bed_poll 20 client_is_back
+}
+
+# test_restart NAME TARGET: the brick is killed and comes back within the window.
+test_restart()
+{
+	local op before=() old=$BED_B1_PID
+
+	ok "$1: attached" attach_start "$1" "$2" -d 60 --json || return 1
+	load
+	before=("$(bed_fio_count room read)" "$(bed_fio_count room write)")
+	bed_stop b1 KILL
+	ok "$1: the brick comes back" bed_start b1
+	isnt "$BED_B1_PID" "$old" "$1: under a new pid"
+	ok "$1: and is probed" bed_poll 20 attach_probed "$BED_B1_PID" || return 1
+	ok "$1: its client is back" bed_poll 20 client_is_back
+	load
+	attach_end "$1"
+	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "$1: it ends well"
+	is "$(figure "$1" '"\(.target.pid) \(.target.gone) \(.target.restarts)"')" \
+		"$BED_B1_PID false 1" "$1: new pid, there, restarted once"
+	is "$(users "$1" read)" $((before[0] + $(bed_fio_count room read))) \
+		"$1: reads of both processes"
+	is "$(users "$1" write)" $((before[1] + $(bed_fio_count room write))) \
+		"$1: writes of both processes"
+	is "$(figure "$1" '[.ops[] | select(.op == "write" and .root == "brick") | .layers[] |
+		select(.kind == "xlator") | .count] | unique | length')" 1 \
+		"$1: the same in every layer"
+	is "$(figure "$1" '[.off[] | .what] | join(" ")')" '' "$1: nothing is off"
+	is "$(figure "$1" .lost.total)" 0 "$1: nothing is lost"
+	ok "$1: no instruction is left in the new process" attach_clean "$BED_B1_PID"
+}
+
+# A stopped process answers nobody; only its memory and the kernel are asked.
+test_stopped()
+{
+	local op
+
+	ok "stopped: attached" attach_start stopped "$BED_B1_VOLUME" -d 60 --json || return 1
+	load
+	kill -STOP "$BED_B1_PID"
+	for op in list "stuck $BED_B1_PID" "attach $BED_B1_PID -d 500ms" \
+		"attach $BED_B1_PID -d 500ms --memory-only"; do
+		# shellcheck disable=SC2086
+		ok "stopped: $op" timeout 20 "$BRICKTOP" $op
+	done
+	kill -INT "$BED_STOPPED_PID"
+	ok "stopped: it ends" bed_poll 15 bed_gone "$BED_STOPPED_PID" ||
+		kill -KILL "$BED_STOPPED_PID"
+	attach_wait stopped
+	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "stopped: it ends well"
+	is "$(users stopped write)" "$(bed_fio_count room write)" "stopped: with its report"
+	ok "stopped: no instruction is left" attach_clean "$BED_B1_PID"
+	kill -CONT "$BED_B1_PID"
+	ok "stopped: the brick goes on" load
+}
+
+# A process that is no GlusterFS cannot come back: its end is the window's.
+test_process()
+{
+	local pid
+
+	# shellcheck disable=SC2016
+	bed_launch plain bash -c 'while :; do echo x >"$1"; done' bash "$BED_B1_XFS/plain"
+	pid=$BED_PLAIN_PID
+	ok "process: attached" attach_start process "$pid" -d 60 --json || return 1
+	sleep 0.5
+	bed_stop plain KILL
+	ok "process: its end is the end" bed_poll 10 bed_gone "$BED_PROCESS_PID" ||
+		kill -KILL "$BED_PROCESS_PID"
+	attach_wait process
+	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "process: it ends well"
+	is "$(figure process .target.gone)" true "process: the report says that it is gone"
+	between "$(figure process '[.ops[] | select(.root == "local" and .op == "openat") |
+		.count] | add // 0')" 10 1e9 "process: its file operations are counted"
+}
+
+{ bed_brick b1 && bed_client c1 b1; } || bail_out "no brick"
+load || bail_out "no load"
+test_end TERM || fail "a brick that ends"
+test_end KILL || fail "a brick that is killed"
+test_restart volume "$BED_B1_VOLUME" || fail "followed by its volume"
+test_restart path "$BED_B1_PATH" || fail "followed by its path"
+test_restart pid "$BED_B1_PID" || fail "followed by its pid"
+test_stopped || fail "a stopped brick"
+test_process || fail "a plain process"
+done_testing

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * test_layers.c: the table of layers and what the BPF programs assume of it. A program has its
+ * layer's number as a plain define, since it cannot include the table: here the two are compared.
+ * Runs in the project's root folder.
+ */
+#include "layers.h"
+
+#include <linux/types.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+#include "../bpf/wire.h"
+#include "tap.h"
+
+#define LAYER(id, object, title, kind, parent, on, cost, subs) [LAYER_##id] = #id,
+static const char *const ids[LAYER_COUNT] = {
+#include "layers.def"
+};
+#undef LAYER
+
+static void test_rows(void)
+{
+	unsigned int i, k;
+
+	ok(!layer_get(LAYER_NONE) && !layer_get(LAYER_COUNT) && !layer_get(~0U), "no other rows");
+	ok(LAYER_COUNT <= WIRE_LAYER_XLATOR, "all numbers lie below those of xlators");
+	for (i = 1; i < LAYER_COUNT; i++) {
+		const struct layer *l = layer_get(i);
+
+		ok(l && l->object[0] && l->title[0] && l->kind[0] && l->parent[0], "%s is filled",
+		   ids[i]);
+		for (k = 1; k < i && l; k++)
+			ok(strcmp(l->title, layer_get(k)->title) != 0, "%s: a title of its own",
+			   ids[i]);
+		for (k = 1; l && k < l->n_subs; k++)
+			ok(l->subs[k] && l->subs[k][0], "%s: sub-operation %u has a name", ids[i],
+			   k);
+	}
+}
+
+/* "#define LAYER_SYSCALL 1" in the object's source; 0 where there is none. */
+static unsigned long defined_number(const char *object, const char *id)
+{
+	char path[128], define[64], line[256];
+	unsigned long number = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "bpf/%s.bpf.c", object);
+	snprintf(define, sizeof(define), "#define LAYER_%s ", id);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, define, strlen(define)))
+			number = strtoul(line + strlen(define), NULL, 10);
+	}
+	if (f)
+		fclose(f);
+	return number;
+}
+
+static void test_numbers(void)
+{
+	unsigned int i;
+
+	for (i = 1; i < LAYER_COUNT; i++)
+		is_int((long long)defined_number(layer_get(i)->object, ids[i]), i,
+		       "bpf/%s.bpf.c has the number of %s", layer_get(i)->object, ids[i]);
+	is_int((long long)defined_number("syscall", "NONE"), 0, "no define is no number");
+}
+
+/* Names and numbers as this architecture's kernel headers have them. */
+static void test_syscalls(void)
+{
+	const struct layer *l = layer_get(LAYER_SYSCALL);
+	unsigned short numbers[WIRE_SYS_NUMBERS] = { 0 }, few[4] = { 0, 0, 0, 0xbeef };
+	unsigned int i, watched = 0;
+
+	is_int(l->n_subs, WIRE_SYSCALL_COUNT, "every system call of the wire has a name");
+	is_str(l->subs[WIRE_SYS_pwrite64], "pwrite64", "pwrite64");
+	is_str(l->subs[WIRE_SYS_io_submit], "io_submit", "the last one");
+	layers_fill_syscalls(numbers, WIRE_SYS_NUMBERS);
+	is_int(numbers[SYS_pread64], WIRE_SYS_pread64 | WIRE_SYS_BY_FD,
+	       "pread64 names a descriptor");
+	is_int(numbers[SYS_openat], WIRE_SYS_openat | WIRE_SYS_BY_PATH, "openat names a path");
+	is_int(numbers[SYS_fsync], WIRE_SYS_fsync | WIRE_SYS_BY_FD, "fsync");
+	is_int(numbers[SYS_futex], 0, "futex is no file operation");
+	is_int(numbers[SYS_nanosleep], 0, "nor is nanosleep");
+	for (i = 0; i < WIRE_SYS_NUMBERS; i++)
+		watched += numbers[i] != 0;
+#ifdef SYS_open
+	is_int(watched, WIRE_SYSCALL_COUNT - 1, "all of them are watched here");
+#else
+	ok(watched > 30, "those that are here are watched: %u", watched);
+#endif
+	layers_fill_syscalls(few, 3);
+	is_int(few[3], 0xbeef, "no number beyond the array's end");
+}
+
+int main(void)
+{
+	test_rows();
+	test_numbers();
+	test_syscalls();
+	return tap_done();
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_follow.c: processes that go and come: a brick that was killed and started again, a mount
+ * made anew. They are known by volume and path. Looking costs a scan of /proc: the longer a process
+ * has been gone, the more rarely it is looked for.
+ */
+#include "session_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "clock.h"
+
+#define LOOK_PART   8 /* looked for again after 1 / so much of the time that it has been gone */
+#define LOOK_MAX_NS (8 * CLOCK_NS_PER_SEC)
+
+static void tell_gone(struct session *s, const struct session_proc *p)
+{
+	size_t i;
+
+	for (i = p->first; i < p->first + p->n_targets; i++)
+		model_feed_gone(s->model, (unsigned int)i, p->gone, p->restarts);
+}
+
+void session_proc_gone(struct session *s, struct session_proc *p)
+{
+	if (s->source)
+		source_feed(s->source, s->model, (unsigned int)s->n_targets);
+	session_close_proc(s, p);
+	if (s->source)
+		source_forget_proc(s->source, p->pid);
+	p->gone = true;
+	s->last_gone_ns = clock_mono_ns();
+	s->next_follow_ns = 0;
+	tell_gone(s, p);
+}
+
+/* The same brick or mount in another process. */
+static bool is_same(const struct target *a, const struct target *b)
+{
+	return a->kind == b->kind && !b->problem[0] && !strcmp(a->volume, b->volume) &&
+	       !strcmp(a->path, b->path);
+}
+
+/* The process in which all targets of p are now, other than the one they were in; 0: none. */
+static pid_t find_new(const struct session *s, const struct session_proc *p,
+		      const struct target_list *now)
+{
+	size_t i, k, found = 0;
+	pid_t pid = 0;
+
+	for (i = p->first; i < p->first + p->n_targets; i++) {
+		for (k = 0; k < now->n; k++) {
+			if (now->t[k].pid == p->pid || !is_same(&s->targets[i], &now->t[k]) ||
+			    (pid && now->t[k].pid != pid))
+				continue;
+			pid = now->t[k].pid;
+			found++;
+			break;
+		}
+	}
+	return found == p->n_targets ? pid : 0;
+}
+
+/* The targets of p are those of the process pid. */
+static void move(struct session *s, struct session_proc *p, pid_t pid,
+		 const struct target_list *now)
+{
+	size_t i, k;
+
+	p->pid = pid;
+	for (i = p->first; i < p->first + p->n_targets; i++) {
+		s->targets[i].pid = pid;
+		for (k = 0; k < now->n; k++) {
+			if (now->t[k].pid != pid || !is_same(&s->targets[i], &now->t[k]))
+				continue;
+			s->targets[i].graph_key = now->t[k].graph_key;
+			s->targets[i].start_ticks = now->t[k].start_ticks;
+			break;
+		}
+	}
+}
+
+/* All targets of p found in one new process: take it. Where that fails it is tried again later. */
+static bool follow_one(struct session *s, struct session_proc *p, const struct target_list *now)
+{
+	pid_t pid = find_new(s, p, now), old = p->pid;
+	char err[256];
+	size_t i;
+
+	if (!pid)
+		return false;
+	move(s, p, pid, now);
+	if (session_open_proc(s, p, err, sizeof(err)) || session_attach_proc(s, p)) {
+		session_close_proc(s, p);
+		if (s->source)
+			source_forget_proc(s->source, pid);
+		p->pid = old;
+		for (i = p->first; i < p->first + p->n_targets; i++)
+			s->targets[i].pid = old;
+		return false;
+	}
+	p->gone = false;
+	session_start_cost(s, p);
+	p->restarts++;
+	tell_gone(s, p);
+	return true;
+}
+
+size_t session_follow(struct session *s)
+{
+	struct target_list now = { 0 };
+	uint64_t at = clock_mono_ns(), wait;
+	size_t i, n = 0;
+
+	for (i = 0; i < s->n_procs && !s->procs[i].gone; i++)
+		;
+	if (i == s->n_procs || at < s->next_follow_ns || target_scan(&now))
+		return 0;
+	wait = (at - s->last_gone_ns) / LOOK_PART;
+	s->next_follow_ns = at + (wait < LOOK_MAX_NS ? wait : LOOK_MAX_NS);
+	for (; i < s->n_procs; i++) {
+		struct session_proc *p = &s->procs[i];
+
+		if (p->gone && s->targets[p->first].kind != TARGET_PROCESS)
+			n += follow_one(s, p, &now);
+	}
+	target_list_free(&now);
+	return n;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_priv.h: the inside of a session, shared by session.c (opening, probes, collecting),
+ * session_cost.c (what bricktop costs) and session_follow.c (processes that go and come) alone.
+ */
+#ifndef BRICKTOP_SESSION_PRIV_H
+#define BRICKTOP_SESSION_PRIV_H
+
+#include "session.h"
+
+/*
+ * Open a process's memory and show its targets; those of several that cannot be shown are told to
+ * the model. 0 or -errno and one clear line; then session_close_proc() is due.
+ */
+int session_open_proc(struct session *s, struct session_proc *p, char *err, size_t err_size);
+void session_close_proc(struct session *s, struct session_proc *p);
+
+/*
+ * Put a process's probes in. -ENOMEM; what else keeps them out is told to the model, and the
+ * process is shown by its memory.
+ */
+int session_attach_proc(struct session *s, struct session_proc *p);
+
+/* The window of one process's cost begins now; that of all: at the last collection. */
+void session_start_cost(const struct session *s, struct session_proc *p);
+void session_rewind_cost(struct session *s);
+
+/* Feed what the window has cost so far. */
+void session_collect_cost(struct session *s);
+
+#endif
