@@ -25,9 +25,9 @@ void attach_free(struct attach *a);
 
 /*
  * Load an object (by skeleton name). Maps of the same name as in an object loaded before are shared
- * with it. Programs named STEP__VARIANT are alternatives: of each step the first is loaded that this
- * kernel takes and that is in variants (a NULL-terminated list; NULL: any). 0, or -errno and the
- * reason in err: also where a step is left without any.
+ * with it. Programs named STEP__VARIANT are alternatives: of each step the first is loaded that
+ * this kernel takes and that is in variants (a NULL-terminated list; NULL: any). 0, or -errno and
+ * the reason in err: also where a step is left without any.
  */
 int attach_load(struct attach *a, const char *object, const char *const *variants, char *err,
 		size_t err_size);

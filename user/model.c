@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model_priv.h"
+#include "text.h"
 
 #define FIRST_SLOT_CAP 256
 
@@ -189,6 +190,14 @@ int model_feed_stats(struct model *m, unsigned int target, unsigned int node, un
 	return t ? model_graph_feed(&t->graph, node, fop, stat) : -ENOENT;
 }
 
+bool model_requests(const struct model *m, unsigned int target, unsigned int fop,
+		    uint64_t *ret_calls)
+{
+	const struct model_tgt *t = target < WIRE_MAX_TARGETS ? m->targets[target] : NULL;
+
+	return t && model_memory_calls(t, fop, true, ret_calls);
+}
+
 void model_feed_in_flight(struct model *m, unsigned int target, unsigned int fop, unsigned int n,
 			  uint64_t oldest_ns)
 {
@@ -293,8 +302,9 @@ int model_feed_off_target(struct model *m, int target, const char *what, const c
 	struct snap_off off = { .target = target };
 	size_t i = 0;
 
-	model_text_set(off.what, sizeof(off.what), what);
-	model_text_set(off.reason, sizeof(off.reason), reason);
+	/* paths and xlators' names of other processes may be in it */
+	text_sanitize(off.what, sizeof(off.what), what);
+	text_sanitize(off.reason, sizeof(off.reason), reason);
 	while (i < m->n_off && !is_same_off(&m->off[i], &off))
 		i++;
 	if (i == MODEL_MAX_OFF)

@@ -79,6 +79,12 @@ int model_set_target(struct model *m, unsigned int idx, const struct model_targe
 int model_feed_slot(struct model *m, const struct wire_slot_key *key, const struct wire_slot *sum);
 int model_feed_stats(struct model *m, unsigned int target, unsigned int node, unsigned int fop,
 		     const struct model_stat *stat);
+/*
+ * Requests of a fop since the process counts, as last fed: calls that the first xlator below the
+ * root received that counts any. false: the process does not say.
+ */
+bool model_requests(const struct model *m, unsigned int target, unsigned int fop,
+		    uint64_t *ret_calls);
 void model_feed_in_flight(struct model *m, unsigned int target, unsigned int fop, unsigned int n,
 			  uint64_t oldest_ns);
 /* How many are in flight could not be told this time: neither the figure nor coverage is shown. */

@@ -138,7 +138,8 @@ static bool same_graph(const struct model_graph *g, const struct model_node *nod
 static void commit_change(struct model_graph *g, const struct model_node *nodes,
 			  struct graph_change *c, bool from_zero)
 {
-	memset(g->known + g->n_known, 0, (c->n_known - g->n_known) * sizeof(*g->known));
+	if (c->n_known > g->n_known)
+		memset(g->known + g->n_known, 0, (c->n_known - g->n_known) * sizeof(*g->known));
 	g->n_known = c->n_known;
 	for (size_t k = 0; k < g->n_known; k++) {
 		g->known[k].current = false;

@@ -157,9 +157,9 @@ int session_open_proc(struct session *s, struct session_proc *p, char *err, size
 	return ret;
 }
 
-void session_close_proc(struct session *s, struct session_proc *p)
+void session_close_proc(struct session_proc *p)
 {
-	watch_close(p->watch, s->source);
+	watch_close(p->watch);
 	p->watch = NULL;
 	if (p->pidfd >= 0)
 		close(p->pidfd);
@@ -213,7 +213,7 @@ static int open_all(struct session *s, char *err, size_t err_size)
 		if (!ret)
 			continue;
 		last = ret;
-		session_close_proc(s, p);
+		session_close_proc(p);
 		p->gone = true;
 		target_describe(&s->targets[p->first], what, sizeof(what));
 		tell_off(s, what, line);
@@ -283,7 +283,7 @@ void session_close(struct session *s)
 	if (!s)
 		return;
 	for (i = 0; i < s->n_procs; i++)
-		session_close_proc(s, &s->procs[i]);
+		session_close_proc(&s->procs[i]);
 	source_close(s->source);
 	model_free(s->model);
 	free(s->names);
@@ -319,7 +319,7 @@ int session_attach_proc(struct session *s, struct session_proc *p)
 	tell_off_proc(s, p, "walk", err[0] ? err : strerror(-ret));
 	/* what was put in until then would count halves */
 	if (p->watch)
-		watch_detach(p->watch, s->source);
+		watch_detach(p->watch);
 	source_forget_proc(s->source, p->pid);
 	return 0;
 }
@@ -374,7 +374,7 @@ void session_detach(struct session *s)
 
 	for (i = 0; i < s->n_procs; i++) {
 		if (s->procs[i].watch)
-			watch_detach(s->procs[i].watch, s->source);
+			watch_detach(s->procs[i].watch);
 	}
 	if (s->source)
 		source_detach(s->source);

@@ -26,7 +26,7 @@ void session_proc_gone(struct session *s, struct session_proc *p)
 {
 	if (s->source)
 		source_feed(s->source, s->model, (unsigned int)s->n_targets);
-	session_close_proc(s, p);
+	session_close_proc(p);
 	if (s->source)
 		source_forget_proc(s->source, p->pid);
 	p->gone = true;
@@ -92,7 +92,7 @@ static bool follow_one(struct session *s, struct session_proc *p, const struct t
 		return false;
 	move(s, p, pid, now);
 	if (session_open_proc(s, p, err, sizeof(err)) || session_attach_proc(s, p)) {
-		session_close_proc(s, p);
+		session_close_proc(p);
 		if (s->source)
 			source_forget_proc(s->source, pid);
 		p->pid = old;

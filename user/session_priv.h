@@ -13,7 +13,7 @@
  * the model. 0 or -errno and one clear line; then session_close_proc() is due.
  */
 int session_open_proc(struct session *s, struct session_proc *p, char *err, size_t err_size);
-void session_close_proc(struct session *s, struct session_proc *p);
+void session_close_proc(struct session_proc *p);
 
 /*
  * Put a process's probes in. -ENOMEM; what else keeps them out is told to the model, and the

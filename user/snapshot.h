@@ -67,7 +67,7 @@ struct snap_lost {
 	uint64_t total, map_full, ring_full, unpaired, unreadable, absurd, ledger, skipped;
 	uint64_t recursion, uprobe_missed, storage_busy;
 	uint64_t frames, order, unknown_xlator; /* further causes of unsplit or unwalked requests */
-	bool has_uprobe_missed; /* somebody counts them */
+	bool has_uprobe_missed;                 /* somebody counts them */
 	uint64_t marks; /* shared frames that could not be split (--split-tails) */
 };
 
@@ -96,7 +96,7 @@ struct snap_probes {
 
 #define SNAP_ALL_TARGETS (-1)
 
-struct snap_off { /* a layer or step that could not be attached */
+struct snap_off {   /* a layer or step that could not be attached */
 	int target; /* the target (its place in the snapshot) that misses it, or SNAP_ALL_TARGETS */
 	char what[64];
 	char reason[256];

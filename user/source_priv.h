@@ -50,8 +50,8 @@ struct source {
 
 	/* numbers that xlators had before they were told of: [layer - WIRE_LAYER_ADOPTED] */
 	__u16 real_layer[WIRE_MAX_ADOPTED]; /* 0: not known yet */
-	bool is_grouped; /* names and lists in known are up to date */
-	bool is_last;    /* the next feed is the last one */
+	bool is_grouped;                    /* names and lists in known are up to date */
+	bool is_last;                       /* the next feed is the last one */
 
 	struct source_slot *known; /* slots in use, as far as read */
 	struct source_seen *seen;  /* [cfg.slots] */

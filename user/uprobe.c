@@ -78,8 +78,7 @@ static int explain(int code, const struct uprobe_site *site, size_t n, char *err
 }
 
 /* All sites are of one file. Returns the link's fd or -errno. */
-static int create_multi(int prog_fd, pid_t pid, const struct uprobe_site **sites,
-			size_t n)
+static int create_multi(int prog_fd, pid_t pid, const struct uprobe_site **sites, size_t n)
 {
 	struct link_create_multi attr = { 0 };
 	uint64_t *words;
@@ -114,8 +113,8 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp((*x)->path, (*y)->path);
 }
 
-static int attach_multi(int prog_fd, pid_t pid, const struct uprobe_site *sites,
-			size_t n, struct uprobe_links *links, char *err, size_t err_size)
+static int attach_multi(int prog_fd, pid_t pid, const struct uprobe_site *sites, size_t n,
+			struct uprobe_links *links, char *err, size_t err_size)
 {
 	const struct uprobe_site **sorted;
 	size_t i, from, kept = links->n;
@@ -160,8 +159,7 @@ static int read_perf_type(void)
 }
 
 /* Returns the link's fd or -errno. The link keeps the perf event, which needs no fd of its own. */
-static int create_perf(int prog_fd, pid_t pid, const struct uprobe_site *site,
-		       int type)
+static int create_perf(int prog_fd, pid_t pid, const struct uprobe_site *site, int type)
 {
 	struct perf_event_attr perf = { 0 };
 	union bpf_attr attr;
@@ -194,8 +192,8 @@ static int create_perf(int prog_fd, pid_t pid, const struct uprobe_site *site,
 	return fd;
 }
 
-static int attach_perf(int prog_fd, pid_t pid, const struct uprobe_site *sites,
-		       size_t n, struct uprobe_links *links, char *err, size_t err_size)
+static int attach_perf(int prog_fd, pid_t pid, const struct uprobe_site *sites, size_t n,
+		       struct uprobe_links *links, char *err, size_t err_size)
 {
 	size_t i, kept = links->n;
 	int type, fd, code = 0;
@@ -219,8 +217,8 @@ static int attach_perf(int prog_fd, pid_t pid, const struct uprobe_site *sites,
 	return 0;
 }
 
-int uprobe_attach(enum uprobe_kind kind, int prog_fd, pid_t pid, const struct uprobe_site *sites, size_t n, struct uprobe_links *links, char *err,
-		  size_t err_size)
+int uprobe_attach(enum uprobe_kind kind, int prog_fd, pid_t pid, const struct uprobe_site *sites,
+		  size_t n, struct uprobe_links *links, char *err, size_t err_size)
 {
 	if (n == 0)
 		return 0;

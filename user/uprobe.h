@@ -41,13 +41,14 @@ struct uprobe_links {
 };
 
 /*
- * Attach prog_fd to n sites, at the instruction itself. pid: all threads of that process; 0: every process that maps the files. The
- * links are added to *links; where one site fails, none of this call stays. 0 or -errno (-ENOENT:
- * no file, -ESRCH: no process, -EINVAL: no such place in the file, a program loaded for the other
- * kind, or UPROBE_MULTI on a kernel before 6.6, ...) and a line in err.
+ * Attach prog_fd to n sites, at the instruction itself. pid: all threads of that process; 0: every
+ * process that maps the files. The links are added to *links; where one site fails, none of this
+ * call stays. 0 or -errno (-ENOENT: no file, -ESRCH: no process, -EINVAL: no such place in the
+ * file, a program loaded for the other kind, or UPROBE_MULTI on a kernel before 6.6, ...) and a
+ * line in err.
  */
-int uprobe_attach(enum uprobe_kind kind, int prog_fd, pid_t pid, const struct uprobe_site *sites, size_t n, struct uprobe_links *links, char *err,
-		  size_t err_size);
+int uprobe_attach(enum uprobe_kind kind, int prog_fd, pid_t pid, const struct uprobe_site *sites,
+		  size_t n, struct uprobe_links *links, char *err, size_t err_size);
 
 /* Detach everything; *links is empty afterwards and may be used again. */
 void uprobe_links_close(struct uprobe_links *links);

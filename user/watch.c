@@ -31,14 +31,13 @@ int watch_open(pid_t pid, struct watch **ret_w, char *err, size_t err_size)
 	return 0;
 }
 
-void watch_close(struct watch *w, struct source *src)
+void watch_close(struct watch *w)
 {
 	size_t i;
 
 	if (!w)
 		return;
-	if (src)
-		watch_detach(w, src);
+	watch_detach(w);
 	for (i = 0; i < w->n_targets; i++)
 		free(w->targets[i].layers);
 	free(w->targets);
@@ -228,36 +227,20 @@ uint64_t watch_completed(struct watch *w)
 	return sum;
 }
 
-/* Calls of one graph's requests: below the root, pass-through xlators count nothing at all. */
-static void add_requests(struct watch *w, const struct gluster_graph *g,
-			 uint64_t calls[GLUSTER_MAX_FOP])
+void watch_requests(const struct watch *w, const struct model *m,
+		    uint64_t ret_calls[GLUSTER_MAX_FOP])
 {
-	struct gluster_stat stats[GLUSTER_MAX_FOP];
-	unsigned int fop, node = 0;
-	uint64_t any = 0;
-	size_t steps;
-
-	for (steps = 0; !any && g->xl[node].n_children && steps < g->n; steps++) {
-		node = g->xl[node].children[0];
-		if (gluster_stats_read(w->gp, &g->xl[node], stats))
-			return;
-		for (fop = 1; fop < GLUSTER_MAX_FOP; fop++) {
-			uint64_t wound = stats[fop].has_counts ? stats[fop].wound : 0;
-
-			calls[fop] += wound;
-			any += wound;
-		}
-	}
-}
-
-void watch_requests(struct watch *w, uint64_t ret_calls[GLUSTER_MAX_FOP])
-{
+	uint64_t calls;
+	unsigned int fop;
 	size_t i;
 
 	memset(ret_calls, 0, sizeof(*ret_calls) * GLUSTER_MAX_FOP);
 	for (i = 0; i < w->n_targets; i++) {
-		if (w->targets[i].graph != SIZE_MAX)
-			add_requests(w, &w->gp->graphs[w->targets[i].graph], ret_calls);
+		for (fop = 1; fop < GLUSTER_MAX_FOP; fop++) {
+			if (w->targets[i].graph != SIZE_MAX &&
+			    model_requests(m, w->targets[i].idx, fop, &calls))
+				ret_calls[fop] += calls;
+		}
 	}
 }
 

@@ -23,8 +23,8 @@ struct watch;
 /* Open the process's memory. 0 or -errno as gluster_proc_open(), with its line in err. */
 int watch_open(pid_t pid, struct watch **ret_w, char *err, size_t err_size);
 
-/* Detaches, if src is given, and closes. */
-void watch_close(struct watch *w, struct source *src);
+/* Detaches and closes. NULL is a no-op. */
+void watch_close(struct watch *w);
 pid_t watch_pid(const struct watch *w);
 
 /*
@@ -54,7 +54,7 @@ int watch_tick(struct watch *w, struct source *src, struct model *m, uint64_t no
 int watch_look(struct watch *w, struct source *src, struct model *m);
 
 /* Detach the probes; memory stays readable. */
-void watch_detach(struct watch *w, struct source *src);
+void watch_detach(struct watch *w);
 
 /* Every wire layer that the target's graphs have been given, with the xlator's id. */
 void watch_each_layer(const struct watch *w,

@@ -90,8 +90,9 @@ static int probe_seen(struct seen *seen, uint64_t addr)
 	func.end = watch_module_end(m, func.start);
 	snprintf(s.path, sizeof(s.path), "%s", m->path);
 	ret = watch_add_site(&s, m->elf, &func, what, &site);
-	ret = ret ?: source_probe_callbacks(seen->src, w->pid, s.site, 1, &w->probes, seen->err,
-					    sizeof(seen->err));
+	ret = ret   ?:
+		      source_probe_callbacks(seen->src, w->pid, s.site, 1, &w->probes, seen->err,
+					     sizeof(seen->err));
 	if (!ret && what == WIRE_SITE_TOP)
 		watch_count_site(w, &site);
 	return ret;
@@ -138,9 +139,10 @@ static int tell_unprobed(const struct seen *seen, struct model *m)
 			 "more than %d were seen: what ends in others is in no row",
 			 WATCH_MAX_SEEN);
 	else
-		snprintf(line, sizeof(line),
-			 "%zu that were seen cannot be probed, what ends there is in no row: %.150s",
-			 d->n_unprobed, seen->err[0] ? seen->err : strerror(-seen->error));
+		snprintf(
+			line, sizeof(line),
+			"%zu that were seen cannot be probed, what ends there is in no row: %.150s",
+			d->n_unprobed, seen->err[0] ? seen->err : strerror(-seen->error));
 	return watch_off(seen->w, m, "callbacks", line);
 }
 
@@ -171,13 +173,13 @@ static uint64_t count_missing(struct watch *w, struct source *src)
  * Fops that were called before the last look and of which no request was walked to this day. One
  * that hangs in its first request looks the same, and costs a search in vain.
  */
-static uint64_t find_unseen(struct watch *w, struct source *src)
+static uint64_t find_unseen(struct watch *w, struct source *src, const struct model *m)
 {
 	struct watch_discovery *d = &w->discovery;
 	uint64_t calls[GLUSTER_MAX_FOP], walked = source_walked_fops(src, w->pid), unseen = 0;
 	unsigned int fop;
 
-	watch_requests(w, calls);
+	watch_requests(w, m, calls);
 	for (fop = 1; fop < GLUSTER_MAX_FOP && fop < FOPS_IN_MASK; fop++) {
 		if (calls[fop] < d->base[fop])
 			d->base[fop] = 0; /* another graph, which counts from 0 */
@@ -258,8 +260,8 @@ static void put_off_search(struct watch_discovery *d, uint64_t now_ns)
 	*backoff *= 2;
 }
 
-int watch_discovery_start(struct watch *w, struct source *src, uint64_t now_ns, char *err,
-			  size_t err_size)
+int watch_discovery_start(struct watch *w, struct source *src, const struct model *m,
+			  uint64_t now_ns, char *err, size_t err_size)
 {
 	struct watch_discovery *d = &w->discovery;
 	int ret;
@@ -269,7 +271,7 @@ int watch_discovery_start(struct watch *w, struct source *src, uint64_t now_ns, 
 	d->next_ns = d->next_fop_ns = 0;
 	d->n_seen = d->n_unprobed = 0;
 	count_missing(w, src);
-	watch_requests(w, d->base);
+	watch_requests(w, m, d->base);
 	memcpy(d->calls, d->base, sizeof(d->calls));
 	ret = arm(w, src, 0, now_ns, err, err_size);
 	if (ret)
@@ -299,7 +301,7 @@ static int look_at_seen(struct watch *w, struct source *src, struct model *m, ui
 int watch_discovery_tick(struct watch *w, struct source *src, struct model *m, uint64_t now_ns)
 {
 	struct watch_discovery *d = &w->discovery;
-	uint64_t missing = count_missing(w, src), unseen = find_unseen(w, src);
+	uint64_t missing = count_missing(w, src), unseen = find_unseen(w, src, m);
 	char err[256] = "";
 	int ret;
 

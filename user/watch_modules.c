@@ -67,7 +67,9 @@ int watch_modules_find(struct watch_modules *ms, uint64_t addr, const struct wat
 	if (!map || !map->exec)
 		return -EFAULT;
 	ret = open_module(ms, map, ret_m);
-	return ret ?: elf_offset_to_vaddr((*ret_m)->elf, addr - map->start + map->offset, ret_vaddr);
+	return ret   ?:
+		       elf_offset_to_vaddr((*ret_m)->elf, addr - map->start + map->offset,
+					   ret_vaddr);
 }
 
 uint64_t watch_module_end(const struct watch_module *m, uint64_t vaddr)

@@ -37,7 +37,7 @@ struct watch_discovery {
 	uint64_t seen[WATCH_MAX_SEEN];        /* callback addresses dealt with */
 	size_t n_seen;
 	size_t n_unprobed; /* of those, where no probe could be put */
-	uint64_t *top; /* functions of the topmost module that have a probe */
+	uint64_t *top;     /* functions of the topmost module that have a probe */
 	size_t n_top;
 	char top_path[4200];
 	uint64_t created, walked;        /* stacks, by the process and by us, at the last look */
@@ -75,8 +75,9 @@ int watch_tell_nodes(struct watch *w, struct source *src);
 /* Requests that completed, by the process's own count, since it started (all targets). */
 uint64_t watch_completed(struct watch *w);
 
-/* Requests by fop that came in, by the process's own count, at the first xlators that count. */
-void watch_requests(struct watch *w, uint64_t ret_calls[GLUSTER_MAX_FOP]);
+/* Requests by fop that came in, by the process's own count as it was last fed to the model. */
+void watch_requests(const struct watch *w, const struct model *m,
+		    uint64_t ret_calls[GLUSTER_MAX_FOP]);
 
 /*
  * Choose a callback's cheapest instruction and append it; s->site must have room. 0 or -errno of
@@ -92,8 +93,8 @@ void watch_count_site(struct watch *w, const struct site *site);
 void watch_discovery_top(struct watch_discovery *d, struct watch_sites *s);
 
 /* Arm discovery for all callbacks. 0 or -errno and one clear line. */
-int watch_discovery_start(struct watch *w, struct source *src, uint64_t now_ns, char *err,
-			  size_t err_size);
+int watch_discovery_start(struct watch *w, struct source *src, const struct model *m,
+			  uint64_t now_ns, char *err, size_t err_size);
 
 /* Look what was seen, probe it, arm and disarm. What cannot be had is told. 0 or -errno. */
 int watch_discovery_tick(struct watch *w, struct source *src, struct model *m, uint64_t now_ns);

@@ -42,7 +42,8 @@ static int tell_graph(struct watch *w, struct source *src, const struct watch_ta
 /* Bricks of the same process that are not looked at: their requests are no loss of anybody's. */
 static int tell_others(struct watch *w, struct source *src)
 {
-	const struct wire_node node = { .target = WIRE_MAX_TARGETS };
+	/* a layer, whichever: frames without one are of xlators that nobody knows */
+	const struct wire_node node = { .target = WIRE_MAX_TARGETS, .layer = WIRE_LAYER_XLATOR };
 	size_t i, k;
 	int ret = 0;
 
@@ -334,7 +335,14 @@ int watch_attach(struct watch *w, struct source *src, struct model *m, char *err
 	w->attached = true;
 	w->wound_at_attach = watch_completed(w);
 	feed_sites(w, m);
-	if (watch_discovery_start(w, src, clock_mono_ns(), err, err_size))
+	/* what was called before needs no search */
+	ret = watch_feed_memory(w, m);
+	if (ret) {
+		snprintf(err, err_size, "cannot read the memory of process %d: %s", (int)w->pid,
+			 strerror(-ret));
+		return ret;
+	}
+	if (watch_discovery_start(w, src, m, clock_mono_ns(), err, err_size))
 		return watch_off(w, m, "background stacks", err);
 	return 0;
 }
@@ -391,10 +399,9 @@ int watch_tick(struct watch *w, struct source *src, struct model *m, uint64_t no
 	return ret ?: check_threads(w, src, m);
 }
 
-void watch_detach(struct watch *w, struct source *src)
+void watch_detach(struct watch *w)
 {
 	source_probes_close(&w->probes);
 	watch_tails_reset(&w->tails);
 	w->attached = false;
-	(void)src;
 }

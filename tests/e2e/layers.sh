@@ -86,8 +86,8 @@ test_ops()
 
 	for op in read write fsync create lookup unlink flush; do
 		between "$(jq --arg op "$op" '[.ops[] | select(.root == "brick" and
-			.source == "walk" and .origin == "user" and .op == $op) | .count] | add // 0' "$dir/report")" \
-			1 1e12 "operation $op was walked"
+			.source == "walk" and .origin == "user" and .op == $op) |
+			.count] | add // 0' "$dir/report")" 1 1e12 "operation $op was walked"
 	done
 	between "$(jq '[.ops[] | select(.root == "local") | .count] | add // 0' "$dir/report")" \
 		1 1e12 "file operations of no request are there"

@@ -76,7 +76,7 @@ DAMAGES = {
     "stacks-wrong": lambda v: (v.pool + ALL_FRAMES_PREV, v.ctx),
     "frames-second": lambda v: (v.frame_link(0) + PREV, UNMAPPED),
     "frames-third": lambda v: (v.frame_link(1) + PREV, UNMAPPED),
-    "frames-loop": lambda v: (v.frame_link(1) + PREV, v.frame_link(1)),
+    "frames-loop": lambda v: (v.frame_link(2) + PREV, v.frame_link(1)),
 }
 
 

@@ -52,10 +52,9 @@ __attribute__((unused)) static unsigned int bed_node(const char *id, const char 
 
 __attribute__((unused)) static void bed_link(unsigned int parent, unsigned int child)
 {
-	struct model_node *p = &bed.nodes[parent], *c = &bed.nodes[child];
+	struct model_node *p = &bed.nodes[parent];
 
 	p->children[p->n_children++] = child;
-	c->parents[c->n_parents++] = parent;
 }
 
 /* A chain of xlators, top first, their names separated by spaces; each is of type "t/<id>". */

@@ -79,6 +79,7 @@ static struct snap_op *fill_op(struct snap_op *op, const char *root, const char 
 	SET(op->op, name);
 	op->count = count;
 	op->rate_hz = num((double)count / 10);
+	op->has_errors = true;
 	op->layers = calloc(n_layers ? n_layers : 1, sizeof(*op->layers));
 	op->n_layers = n_layers;
 	return op;
@@ -93,6 +94,7 @@ static struct snap_layer *fill_layer(struct snap_op *op, size_t i, unsigned int 
 	SET(l->id, id);
 	snprintf(l->path, sizeof(l->path), "%s%s", depth ? "server/" : "", id);
 	SET(l->kind, "xlator");
+	l->has_errors = l->has_bytes = depth == 0;
 	snprintf(l->type, sizeof(l->type), "features/%s", id);
 	l->depth = depth;
 	l->count = count;
@@ -128,6 +130,7 @@ static void fill_write(struct snap_op *op)
 	SET(l->kind, "syscall");
 	l->bytes = 2819358720;
 	l->errors = 3;
+	l->has_errors = l->has_bytes = true;
 	l = fill_layer(op, 7, 6, "fstat", 3.1 * US, 3.1 * US, 43020);
 	SET(l->kind, "syscall");
 }
@@ -171,14 +174,23 @@ __attribute__((unused)) static struct snapshot *snapshot_chain(void)
 	t->cost = (struct snap_cost){ num(0.42), num(0.6), num(100), num(0.1), 21534,
 				      2150,      19384,    480,      52 };
 	t->lost = (struct snap_lost){ .total = 131, .ledger = 127, .uprobe_missed = 4 };
+	t->lost.has_uprobe_missed = true;
+	t->probes = (struct snap_probes){ .valid = true, .callbacks = 102, .stepped = 1 };
+	SET(t->probes.module, "server.so");
+	SET(t->probes.insn, "push r15");
+	SET(t->probes.kind, "uprobe-multi");
 	t->oldest = (struct snap_oldest){ .valid = true, .age_ns = 30.2e9, .app_pid = 7710 };
 	SET(t->oldest.op, "write");
 	SET(t->oldest.xlator, "delay-gen");
 	SET(t->oldest.file, "/data/a/very/deep/folder/file.bin");
 	fill_write(&t->ops[0]);
 	fill_small_ops(&t->ops[1]);
-	s->off = calloc(1, sizeof(*s->off));
-	s->n_off = 1;
+	s->off = calloc(2, sizeof(*s->off));
+	s->n_off = 2;
+	s->off[0].target = SNAP_ALL_TARGETS;
+	s->off[1].target = 0;
+	SET(s->off[1].what, "split tails");
+	SET(s->off[1].reason, "2 entries have no cheap instruction to probe: they stay grouped");
 	SET(s->off[0].what, "syscall readlink");
 	SET(s->off[0].reason, "tracepoint 'sys_enter_readlink' is not in this kernel (ENOENT)");
 	return s;
@@ -252,6 +264,8 @@ __attribute__((unused)) static struct snapshot *snapshot_memory(void)
 		l->est_self_ns = num(rows[i].self * US);
 		l->est_self_ns.valid = i > 0;
 		l->errors = i == 3 ? 17 : 0;
+		l->has_errors = i != 2; /* several rows below it would have told */
+		l->has_bytes = false;
 	}
 	return s;
 }
@@ -320,6 +334,7 @@ __attribute__((unused)) static struct snapshot *snapshot_invalid(void)
 	fill_layer(op, 0, 0, "server", 0, 0, 0);
 	op->layers[0].self.valid = false;
 	op->layers[0].incl.valid = false;
+	op->has_errors = op->layers[0].has_errors = op->layers[0].has_bytes = false;
 	return s;
 }
 

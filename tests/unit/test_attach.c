@@ -134,6 +134,7 @@ static void test_auto(void)
 	attach_detach(a);
 	is_int(attach_auto(a, "syscall", err, sizeof(err)), 0, "and again after they are off");
 	attach_free(a);
+	attach_detach(NULL);
 	attach_free(NULL);
 }
 

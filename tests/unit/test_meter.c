@@ -112,6 +112,17 @@ static void test_target(void)
 	in.target_cpu_ns = 0;
 	meter_compute(&all_known, &in, &cost);
 	ok(cost.has_core && !cost.has_target, "an idle target has no share");
+	in = busy_second;
+	in.not_counted = true;
+	meter_compute(&all_known, &in, &cost);
+	ok(!cost.has_core && !cost.has_target && cost.has_own,
+	   "hits that nobody counted: only the own CPU time is known");
+	in = busy_second;
+	in.stepped_hits = 0;
+	in.target.stepped_hits = 1;
+	meter_compute(&(struct meter_calibration){ .has_emulated = true, .has_tracepoint = true },
+		      &in, &cost);
+	ok(cost.has_core && !cost.has_target, "a hit of the target's that has no price");
 	in.has_target = false;
 	in.target_cpu_ns = 5;
 	meter_compute(&all_known, &in, &cost);

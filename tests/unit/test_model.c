@@ -179,19 +179,31 @@ static void test_scalars(void)
 	model_feed_lost(bed.m, 0, losses, 11, 102);
 	model_feed_cost(bed.m, 0, &cost);
 	model_feed_oldest(bed.m, 0, &oldest);
-	model_feed_gone(bed.m, 0, true, 2);
 	is_int(model_feed_off(bed.m, "xfs", "first"), 0, "a layer is off");
 	is_int(model_feed_off(bed.m, "xfs", "no tracepoint"), 0, "with a better reason");
+	is_int(model_feed_off_target(bed.m, 0, "xfs", "its own"), 0, "and for one target");
+	model_feed_probes(bed.m, 0, &(struct snap_probes){ .valid = true, .callbacks = 102 });
 	bed_tick(10);
 	t = bed.snap->targets;
+	ok(t->oldest.valid && !t->gone, "oldest request");
+	is_int((long long)t->probes.callbacks, 102, "where its probes are");
+	ok(t->lost.has_uprobe_missed, "missed hits were counted");
+	model_feed_lost(bed.m, 0, losses, 11, MODEL_NOT_COUNTED);
+	model_feed_gone(bed.m, 0, true, 2);
+	bed_tick(10);
+	t = bed.snap->targets;
+	ok(!t->lost.has_uprobe_missed, "by nobody now");
 	ok(t->sum_check_pct.valid && bed_near(t->sum_check_pct.v, 75), "150 of 200 hold: 75 %%");
 	is_int((long long)t->checks.orphan, 3, "orphans of this window");
 	is_int((long long)t->lost.ledger, 1 << WIRE_LOST_LEDGER, "ledger losses of this window");
 	is_int((long long)t->lost.storage_busy, 1 << WIRE_LOST_STORAGE, "storage busy");
 	is_int((long long)t->lost.total, (1 << WIRE_LOSSES) - 1 + 10 + 100, "total of all causes");
 	is_int((long long)t->cost.probe_hits, 7, "cost is passed on");
-	ok(t->oldest.valid && t->gone && t->restarts == 2, "oldest request, gone, restarts");
-	is_int((long long)bed.snap->n_off, 1, "one layer off");
+	ok(!t->oldest.valid && t->gone && t->restarts == 2,
+	   "gone, its requests too, and restarts");
+	is_int((long long)bed.snap->n_off, 2, "one layer off, for all and for one");
+	is_int(bed.snap->off[0].target, SNAP_ALL_TARGETS, "all");
+	is_int(bed.snap->off[1].target, 0, "one");
 	is_str(bed.snap->off[0].reason, "no tracepoint", "the last reason counts");
 	is_int(model_feed_slot(bed.m, &(struct wire_slot_key){ .target = 9 }, bed.slots), -ENOENT,
 	       "slots of a target that was never set are refused");
@@ -237,7 +249,9 @@ static void test_order(void)
 	is_str(bed_paths(bed_op("local", "user", "pread64")), "pread64",
 	       "a local operation has one row");
 	ok(bed_op("local", "user", "pread64")->has_bytes, "pread64 moves bytes");
-	ok(!bed_op("local", "user", "pread64")->sum_check_pct.valid, "and has no sum check");
+	ok(!bed_op("local", "user", "pread64")->sum_check_pct.valid &&
+		   !bed_op("local", "user", "pread64")->unattributed_ns.valid,
+	   "and has no sum check, nor anything unattributed");
 	ok(!bed_op("brick", "internal", "lookup")->has_bytes, "a lookup moves none");
 	bed_close();
 }

@@ -172,6 +172,9 @@ static void test_errors(void)
 	is_int((long long)op->errors, 4, "failed replies that the root received");
 	is_int((long long)bed_row(op, "server/io-threads")->errors, 4, "came from the one below");
 	is_int((long long)bed_row(op, "server/io-threads/posix")->errors, 3, "and so on down");
+	ok(op->has_errors && bed_row(op, "server/io-threads")->has_errors &&
+		   !bed_row(op, "server/io-threads")->has_bytes,
+	   "they were counted, bytes never are");
 	is_int(model_feed_stats(bed.m, 0, 3, BED_LOOKUP, &s), -EINVAL, "no such xlator");
 	is_int(model_feed_stats(bed.m, 0, 0, GLUSTER_MAX_FOP, &s), -EINVAL, "no such fop");
 	is_int(model_feed_stats(bed.m, 1, 0, 1, &s), -ENOENT, "no such target");
@@ -209,6 +212,7 @@ static void test_coverage(void)
 				     .op = BED_WRITE,
 				     .origin = WIRE_ORIGIN_INTERNAL };
 	const struct snap_op *op;
+	uint64_t calls = 0;
 
 	/* dht passes through: it counts nothing, the xlator below it does. */
 	bed_chain("server dht io-threads posix");
@@ -236,8 +240,19 @@ static void test_coverage(void)
 	   "the same for internal ones");
 	ok(!op->in_flight.valid, "which are not shown in flight twice");
 	feed_calls(1198);
+	ok(model_requests(bed.m, 0, BED_WRITE, &calls) && calls == 1198,
+	   "requests since the process counts, by the first xlator that does");
+	ok(!model_requests(bed.m, 1, BED_WRITE, &calls), "of no other target");
 	bed_tick(10);
 	ok(bed_near(bed_op("brick", "user", "write")->coverage_pct.v, 50), "98 of 196: 50 %%");
+	model_feed_in_flight_unknown(bed.m, 0);
+	bed_tick(10);
+	op = bed_op("brick", "user", "write");
+	ok(!op->in_flight.valid && !op->in_flight_oldest_ns.valid && !op->coverage_pct.valid,
+	   "who is in flight cannot be told: nor can coverage");
+	model_feed_in_flight(bed.m, 0, BED_WRITE, 6, 7000);
+	bed_tick(10);
+	ok(bed_op("brick", "user", "write")->coverage_pct.valid, "until it can again");
 	bed_close();
 }
 

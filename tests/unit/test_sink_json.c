@@ -131,6 +131,14 @@ static void test_missing_is_null(void)
 	layer = json_array_get(json_object_get(o, "layers"), 0);
 	ok(json_is_null(json_object_get(o, "rate_hz")), "a rate that is not known is null");
 	ok(json_is_null(json_object_get(o, "bytes")), "bytes of an op without are null");
+	ok(json_is_null(json_object_get(o, "errors")), "errors that nobody counted are null");
+	ok(json_is_null(json_object_get(layer, "errors")) &&
+		   json_is_null(json_object_get(layer, "bytes")),
+	   "a layer's too");
+	ok(json_is_null(json_object_get(json_object_get(doc, "lost"), "evicted")) &&
+		   json_is_null(json_object_get(json_object_get(doc, "lost"), "uprobe_missed")),
+	   "and losses that nobody counts");
+	ok(json_is_null(json_object_get(doc, "probes")), "no probe was in");
 	ok(json_is_null(json_object_get(o, "coverage_pct")), "NaN is null");
 	ok(json_is_null(json_object_get(o, "sum_check_pct")), "infinity is null");
 	ok(json_is_null(json_object_get(json_object_get(layer, "self_us"), "mean")),
@@ -175,6 +183,30 @@ static void test_lines(void)
 		json_decref(doc);
 	}
 	is_int(n, 2, "one line per target");
+	free(text);
+	snapshot_free(snap);
+}
+
+/* What one target misses is told with it alone. */
+static void test_off(void)
+{
+	struct snapshot *snap = snapshot_hostile();
+	char *text, *rest = NULL;
+
+	snap->off = calloc(2, sizeof(*snap->off));
+	snap->n_off = 2;
+	snap->off[0].target = SNAP_ALL_TARGETS;
+	snap->off[1].target = 1;
+	SET(snap->off[1].what, "walk");
+	text = render(snap, true);
+	for (char *line = strtok_r(text, "\n", &rest), n = 0; line;
+	     line = strtok_r(NULL, "\n", &rest), n++) {
+		json_t *doc = parse(line);
+		const json_t *off = json_object_get(doc, "off");
+
+		is_int((long long)json_array_size(off), n + 1, "target %d misses %d", n, n + 1);
+		json_decref(doc);
+	}
 	free(text);
 	snapshot_free(snap);
 }
@@ -244,6 +276,7 @@ int main(void)
 	test_missing_is_null();
 	test_memory_has_no_quantiles();
 	test_lines();
+	test_off();
 	test_list_and_stuck();
 	test_full_disk();
 	return tap_done();

@@ -145,13 +145,8 @@ struct bed {
 
 static const struct model_node nodes[] = {
 	{ .id = "server", .type = "protocol/server", .children = { 1 }, .n_children = 1 },
-	{ .id = "io-stats",
-	  .type = "debug/io-stats",
-	  .parents = { 0 },
-	  .n_parents = 1,
-	  .children = { 2 },
-	  .n_children = 1 },
-	{ .id = "posix", .type = "storage/posix", .parents = { 1 }, .n_parents = 1 },
+	{ .id = "io-stats", .type = "debug/io-stats", .children = { 2 }, .n_children = 1 },
+	{ .id = "posix", .type = "storage/posix" },
 };
 
 static uint64_t now_ns(void)
@@ -354,6 +349,89 @@ static void test_tiny(void)
 	close_bed(&b);
 }
 
+/* Slots that have not moved are not read; one that moves again is. */
+static void test_still(void)
+{
+	struct snapshot *snap;
+	struct order o;
+	struct bed b;
+	unsigned int i;
+
+	open_bed(&b, 0, false);
+	for (i = 0; i < 3; i++) {
+		o = request(&b, i);
+		give_order(&b.child, &o);
+		snapshot_free(look(&b));
+		snapshot_free(look(&b));
+		snapshot_free(look(&b));
+		snap = look(&b);
+		is_int((long long)find_read(snap)->count, i + 1, "request %u after a still while",
+		       i + 1);
+		snapshot_free(snap);
+	}
+	close_bed(&b);
+}
+
+/* An xlator that the programs met, and that was gone before anybody could tell whose it was. */
+static void test_nameless(void)
+{
+	struct wire_node unknown = { .layer = WIRE_LAYER_ADOPTED + 7 };
+	struct wire_node known = { .layer = WIRE_LAYER_XLATOR + 2 };
+	const struct snap_op *op;
+	struct snapshot *snap;
+	struct order o;
+	struct bed b;
+
+	open_bed(&b, 0, false);
+	source_set_node(b.src, b.child.pid, STRANGER, &unknown);
+	o = request(&b, 0);
+	o.bottom = STRANGER;
+	give_order(&b.child, &o);
+	snap = look(&b);
+	op = find_read(snap);
+	is_int(op ? (long long)op->n_layers : 0, 2, "not shown as long as it may be told of");
+	snapshot_free(snap);
+	source_flush_spans(b.src);
+	snap = look(&b);
+	op = find_read(snap);
+	if (ok(op, "in the end"))
+		is_layer(op, "xlator-32775", 5000, 5000);
+	is_int((long long)snap->n_off, 1, "and it is said why");
+	snapshot_free(snap);
+	source_set_node(b.src, b.child.pid, STRANGER, &known);
+	o = request(&b, 1);
+	give_order(&b.child, &o);
+	snap = look(&b);
+	op = find_read(snap);
+	if (ok(op, "told of after all"))
+		is_layer(op, "posix", 5000, 5000);
+	snapshot_free(snap);
+	close_bed(&b);
+}
+
+/* A place that cannot be probed is no reason to do without uprobe-multi. */
+static void test_bad_site(void)
+{
+	struct uprobe_site site = { .path = "/proc/self/exe", .offset = 1ULL << 40 };
+	struct source_probes probes = { 0 };
+	char err[256] = "";
+	struct bed b;
+
+	open_bed(&b, 0, false);
+	if (source_kind(b.src) == UPROBE_PERF) {
+		skip("a place that cannot be probed", "no uprobe-multi here");
+	} else {
+		is_int(b.probes.kind, UPROBE_MULTI, "the kind of its links is known");
+		ok(source_probe_callbacks(b.src, b.child.pid, &site, 1, &probes, err, sizeof(err)) <
+				   0 &&
+			   err[0],
+		   "a place that cannot be probed: %s", err);
+		is_int(source_kind(b.src), UPROBE_MULTI, "uprobe-multi stays in use");
+	}
+	source_probes_close(&probes);
+	close_bed(&b);
+}
+
 static void test_layouts(void)
 {
 	struct source_config config = { .n_targets = 1, .layers_off = true };
@@ -388,6 +466,9 @@ int main(void)
 	test_walk(true);
 	test_foreign_memory();
 	test_tiny();
+	test_still();
+	test_nameless();
+	test_bad_site();
 	test_layouts();
 	return tap_done();
 }

@@ -212,8 +212,8 @@ static void check_failures(const struct child *child, enum uprobe_kind kind, int
 	pid_t gone;
 	int code;
 
-	is_int(uprobe_attach(kind, prog, child->pid, sites, 2, &links, err, sizeof(err)),
-	       -ENOENT, "%s: a file that is not there", name);
+	is_int(uprobe_attach(kind, prog, child->pid, sites, 2, &links, err, sizeof(err)), -ENOENT,
+	       "%s: a file that is not there", name);
 	ok(strstr(err, "/zz-nonexistent/lib.so") != NULL && !strchr(err, '\n'),
 	   "%s: is named in one line", name);
 	diag("%s", err);

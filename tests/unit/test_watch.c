@@ -40,7 +40,7 @@ static void test_refused(void)
 	is_int(watch_open(gone, &w, err, sizeof(err)), -ESRCH, "one that is gone");
 	ok(!w, "no handle is written");
 	is_int(count_fds(), before, "nothing is left open");
-	watch_close(NULL, NULL);
+	watch_close(NULL);
 }
 
 int main(void)
