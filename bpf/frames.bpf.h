@@ -308,8 +308,9 @@ struct {
 /*
  * Copies that live on behind a request's reply are accounted from there on by themselves. Said
  * before the copy is read: what ends from now on finds the mark, what has ended is in this walk.
+ * Not inlined: the frames' readers below need the stack.
  */
-static __always_inline void mark_copy(struct walk *w, __u64 stack)
+static __noinline void mark_copy(struct walk *w, __u64 stack)
 {
 	struct mark_key key = { .stack = stack, .unique = w->unique, .tgid = w->tgid };
 	__u64 until = w->frame[0].end_raw > w->max_end ? w->frame[0].end_raw : w->max_end;
@@ -320,8 +321,22 @@ static __always_inline void mark_copy(struct walk *w, __u64 stack)
 struct follower {
 	struct walk *w;
 	const struct wire_layout *l;
-	__u64 next;
+	__u64 next, prev; /* prev: the stack read last */
 };
+
+/*
+ * A copy that was taken out of the list just now is as good as one that was a moment earlier: its
+ * time stays with who made it. What lies behind it, the stack before it knows.
+ */
+static __always_inline long skip_gone(struct follower *fo, __u64 gone)
+{
+	if (bpf_probe_read_user(&fo->next, sizeof(fo->next), (void *)(fo->prev + STACK_NEXT)) ||
+	    fo->next == gone || fo->next == fo->prev) {
+		walk_unsplit(fo->w, WIRE_LOST_UNREADABLE);
+		return 1;
+	}
+	return 0;
+}
 
 /*
  * Replicate, disperse, write-behind and others go on in a copy of the stack, which copy_frame()
@@ -331,18 +346,15 @@ static long follow_copy(__u32 i, struct follower *fo)
 {
 	struct walk *w = fo->w;
 	__u64 stack = fo->next;
-	__u32 s = i + 1;
+	__u32 s = w->n_stacks;
 
 	if (read_stack(w, stack) || raw_u64(w, STACK_POOL) != w->pool ||
 	    raw_u64(w, STACK_UNIQUE) != w->unique || raw_u64(w, STACK_STATE) ||
 	    raw_u64(w, STACK_CLIENT))
 		return 1;
 	fo->next = raw_u64(w, STACK_NEXT);
-	if (fo->next == stack) {
-		/* it was taken out of the list just now: where that goes on is not known */
-		walk_unsplit(w, WIRE_LOST_UNREADABLE);
-		return 1;
-	}
+	if (fo->next == stack)
+		return skip_gone(fo, stack);
 	mark_copy(w, stack);
 	if (s >= WIRE_MAX_STACKS) {
 		walk_unsplit(w, WIRE_LOST_FRAMES);
@@ -350,6 +362,7 @@ static long follow_copy(__u32 i, struct follower *fo)
 	}
 	/* what was checked is what all below must use */
 	barrier_var(s);
+	fo->prev = stack;
 	w->stack[s] = stack;
 	w->first[s] = w->n;
 	read_frames(w, fo->l, stack, s);
@@ -417,6 +430,7 @@ __noinline int walk_read(struct walk *w, struct wire_layout *l, __u64 next, int 
 	if (!w || !l)
 		return -1;
 	stack = w->stack[0];
+	fo.prev = stack;
 	read_frames(w, l, stack, 0);
 	w->first[1] = w->n;
 	if (w->n < 2) {
@@ -450,7 +464,7 @@ __noinline int walk_read(struct walk *w, struct wire_layout *l, __u64 next, int 
 	}
 	/* behind an own stack lie others of the same request: each is accounted by itself */
 	if (is_top && w->unique)
-		bpf_loop(WIRE_MAX_STACKS, follow_copy, &fo, 0);
+		bpf_loop(2 * WIRE_MAX_STACKS, follow_copy, &fo, 0);
 	return 0;
 }
 

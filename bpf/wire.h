@@ -44,7 +44,7 @@ enum wire_origin { WIRE_ORIGIN_USER = 0, WIRE_ORIGIN_INTERNAL = 1 };
 #define WIRE_MAX_STACK_FRAMES 128
 #define WIRE_MAX_FRAMES       320
 #define WIRE_LEDGER           128 /* finished outermost spans that a thread remembers */
-#define WIRE_SPAN_PARTS       6  /* (layer, sub) pairs inside one outermost span */
+#define WIRE_SPAN_PARTS       6   /* (layer, sub) pairs inside one outermost span */
 #define WIRE_SPAN_DEPTH       8
 #define WIRE_TAIL_MARKS       8 /* entries remembered of one frame */
 
