@@ -369,14 +369,15 @@ int app_attach(const struct opts *opts)
 	};
 	struct target_list list = { 0 };
 	char err[1024] = "";
-	int status;
+	int status, ret;
 
 	status = app_targets(opts, &list);
 	if (status)
 		return status;
-	status = OPTS_EXIT_RUNTIME;
-	if (session_open(&list, opts->dump_requests > 0, &r.session, err, sizeof(err))) {
+	ret = session_open(&list, opts->dump_requests > 0, &r.session, err, sizeof(err));
+	if (ret) {
 		app_complain("%s", err);
+		status = ret == -EACCES || ret == -EPERM ? OPTS_EXIT_NOT_HERE : OPTS_EXIT_RUNTIME;
 	} else {
 		if (err[0])
 			app_complain("%s", err);

@@ -105,7 +105,11 @@ static int check_start(const struct target *t, char *err, size_t err_size)
 			ret = -ESRCH;
 		procmem_close(pm);
 	}
-	if (ret)
+	if (ret == -EACCES || ret == -EPERM)
+		snprintf(err, err_size,
+			 "process %d may not be read: this needs CAP_SYS_PTRACE, run as root",
+			 (int)t->pid);
+	else if (ret)
 		snprintf(err, err_size, "process %d cannot be watched: %s", (int)t->pid,
 			 ret == -ESRCH ? "it has ended" : strerror(-ret));
 	return ret;

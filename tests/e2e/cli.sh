@@ -73,7 +73,7 @@ for command in list attach stuck; do
 	mapfile -t options < <(grep -o -- '--[a-z][a-z-]*' <<<"$out" | sort -u)
 	for option in "${options[@]}"; do
 		ok "the manual page knows $command $option" \
-			grep -qE "^\.(It )?Fl.* -${option#--}( |\$)" user/bricktop.8
+			grep -qE "^\.It .*Fl Fl ${option#--}( |\$)" user/bricktop.8
 	done
 done
 
