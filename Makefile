@@ -140,7 +140,8 @@ $(O)/bpf/%.linked.o: $(O)/bpf/$(ARCH)/%.bpf.o
 # bpftool writes to stdout only; .DELETE_ON_ERROR removes a half-written header.
 $(O)/%.skel.h: $(O)/bpf/%.linked.o
 	$(say) SKEL '$*.skel.h'
-	$(Q)$(BPFTOOL) gen skeleton $< name $* >$@
+	$(Q){ echo '/* NOLINTBEGIN: generated */'; $(BPFTOOL) gen skeleton $< name $* && \
+	echo '/* NOLINTEND */'; } >$@
 
 # All objects as a table, so that a new layer's object needs no line of code.
 $(O)/objects.h: Makefile $(SKELS)

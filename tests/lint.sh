@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # bricktop: parallel
-# bricktop: timeout 900
+# bricktop: timeout 1800
 # shellcheck disable=SC2317 # functions are called through ok
 #
 # What can be said about the sources without running them. LINT=full adds what

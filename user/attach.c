@@ -215,7 +215,7 @@ static int load_chosen(struct attach *a, const char *object, const struct choice
 /* Load each program alone; those that this kernel refuses are named in c. Returns how many. */
 static size_t find_refused(struct attach *a, const char *object, struct choice *c)
 {
-	struct bpf_object *obj = open_object(object), *loaded;
+	struct bpf_object *obj = open_object(object), *loaded = NULL;
 	size_t before = c->n_refused;
 	struct bpf_program *prog;
 
@@ -236,6 +236,14 @@ static size_t find_refused(struct attach *a, const char *object, struct choice *
 	return c->n_refused - before;
 }
 
+/* Variants of one step share what stands before "__"; a step without variants is one program. */
+static bool is_same_step(const char *name, const char *other)
+{
+	const char *variant = strstr(name, "__");
+
+	return variant ? !strncmp(other, name, (size_t)(variant - name) + 2) : !strcmp(other, name);
+}
+
 /* 1 where each step of the object still has a program that may be loaded. */
 static bool has_all_steps(const char *object, const struct choice *c)
 {
@@ -246,13 +254,13 @@ static bool has_all_steps(const char *object, const struct choice *c)
 	if (!obj)
 		return false;
 	bpf_object__for_each_program(prog, obj) {
-		const char *name = bpf_program__name(prog), *variant = strstr(name, "__");
-		size_t step = variant ? (size_t)(variant - name) + 2 : strlen(name) + 1;
 		bool any = false;
 
 		bpf_object__for_each_program(other, obj) {
-			any = any || (!strncmp(bpf_program__name(other), name, step) &&
-				      is_allowed(c, bpf_program__name(other)));
+			const char *name = bpf_program__name(other);
+
+			any = any ||
+			      (is_same_step(bpf_program__name(prog), name) && is_allowed(c, name));
 		}
 		all = all && any;
 	}
@@ -264,7 +272,7 @@ int attach_load(struct attach *a, const char *object, const char *const *variant
 		size_t err_size)
 {
 	struct choice c = { .variants = variants };
-	struct bpf_object *obj;
+	struct bpf_object *obj = NULL;
 	char why[128];
 	int ret;
 

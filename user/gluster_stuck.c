@@ -306,8 +306,7 @@ static void follow_copy(struct reader *r, const struct gluster_brief *b,
 	struct gluster_stack copy;
 
 	if (gluster_read_stack(r->gp->pm, r->layout, b->copy_addr, &copy) ||
-	    copy.pool != r->gp->pool_addr || copy.unique != b->unique ||
-	    read_frames(r, &copy))
+	    copy.pool != r->gp->pool_addr || copy.unique != b->unique || read_frames(r, &copy))
 		return;
 	set_place(r, deepest_open(r), req);
 }
@@ -458,8 +457,9 @@ int gluster_stuck_read(struct gluster_proc *gp, size_t max, bool with_files,
 	size_t n = 0;
 	int err = gluster_stuck_brief(gp, &briefs, &n, &truncated);
 
-	err = err ?: gluster_stuck_detail(gp, briefs, n < max ? n : max, with_files, ret_list,
-					  ret_n);
+	if (!err)
+		err = gluster_stuck_detail(gp, briefs, n < max ? n : max, with_files, ret_list,
+					   ret_n);
 	if (!err)
 		*ret_truncated = truncated || n > max;
 	free(briefs);

@@ -71,8 +71,10 @@ static int read_text(struct gluster_probe *p, uint64_t addr, char **ret_text)
 
 	if (err == -ESRCH)
 		return err;
-	if (err)
-		return gluster_fail(p, "a name at %#" PRIx64 " cannot be read", addr);
+	if (err) {
+		gluster_fail(p, "a name at %#" PRIx64 " cannot be read", addr);
+		return -EBADMSG;
+	}
 	*ret_text = strdup(text);
 	return *ret_text ? 0 : -ENOMEM;
 }

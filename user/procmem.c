@@ -33,7 +33,7 @@ static int parse_stat(const char *text, char *ret_state, uint64_t *ret_ticks)
 {
 	const char *p = strrchr(text, ')');
 	unsigned long long ticks;
-	char state;
+	char state, *end;
 
 	if (!p || sscanf(p + 1, " %c", &state) != 1)
 		return -EINVAL;
@@ -42,7 +42,8 @@ static int parse_stat(const char *text, char *ret_state, uint64_t *ret_ticks)
 		if (!p)
 			return -EINVAL;
 	}
-	if (sscanf(p, " %llu", &ticks) != 1)
+	ticks = strtoull(p, &end, 10);
+	if (end == p)
 		return -EINVAL;
 	*ret_state = state;
 	*ret_ticks = ticks;
@@ -68,7 +69,7 @@ static int read_stat(int dir_fd, char *ret_state, uint64_t *ret_ticks)
 int procmem_open(pid_t pid, struct procmem **ret_pm)
 {
 	struct procmem *pm;
-	char path[32], state;
+	char path[32], state = '\0';
 	int dir_fd, err;
 
 	/* One directory fd for both files: it cannot come to mean another process in between. */

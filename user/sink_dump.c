@@ -23,18 +23,12 @@ static const char *const root_names[WIRE_ROOTS] = {
 };
 
 static const char *const loss_names[WIRE_LOSSES] = {
-	[WIRE_LOST_MAP_FULL] = "map_full",
-	[WIRE_LOST_RING_FULL] = "ring_full",
-	[WIRE_LOST_UNPAIRED] = "unpaired",
-	[WIRE_LOST_UNREADABLE] = "unreadable",
-	[WIRE_LOST_ABSURD] = "absurd",
-	[WIRE_LOST_LEDGER] = "ledger",
-	[WIRE_LOST_FRAMES] = "frames",
-	[WIRE_LOST_ORDER] = "order",
-	[WIRE_LOST_STORAGE] = "storage_busy",
-	[WIRE_LOST_UNKNOWN] = "unknown_xlator",
-	[WIRE_LOST_SKIPPED] = "skipped",
-	[WIRE_LOST_MARKS] = "marks",
+	[WIRE_LOST_MAP_FULL] = "map_full",    [WIRE_LOST_RING_FULL] = "ring_full",
+	[WIRE_LOST_UNPAIRED] = "unpaired",    [WIRE_LOST_UNREADABLE] = "unreadable",
+	[WIRE_LOST_ABSURD] = "absurd",        [WIRE_LOST_LEDGER] = "ledger",
+	[WIRE_LOST_FRAMES] = "frames",        [WIRE_LOST_ORDER] = "order",
+	[WIRE_LOST_STORAGE] = "storage_busy", [WIRE_LOST_UNKNOWN] = "unknown_xlator",
+	[WIRE_LOST_SKIPPED] = "skipped",      [WIRE_LOST_MARKS] = "marks",
 };
 
 /* "s" in quotes; what text_sanitize() leaves needs no other escapes than these two. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink_query.c: what the commands that only read print: the list of targets, the requests in flight.
- * See sink_text.h.
+ * sink_query.c: what the commands that only read print: the list of targets, the requests in
+ * flight. See sink_text.h.
  */
 #include "sink_text.h"
 

@@ -147,7 +147,8 @@ static void put_notes(const struct table *t, size_t i)
 	const struct snap_layer *layer = &t->op->layers[i];
 	char count[32];
 	struct sink_flow flow;
-	bool failed = layer->has_errors && layer->errors > 0 && i > 0 && t->op->source == SNAP_FROM_WALK;
+	bool failed = layer->has_errors && layer->errors > 0 && i > 0 &&
+		      t->op->source == SNAP_FROM_WALK;
 
 	if (layer->state == SNAP_ON && !failed)
 		return;

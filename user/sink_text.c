@@ -397,8 +397,7 @@ static void put_probes(FILE *out, const struct snap_probes *p, const struct sink
 }
 
 /* What one target misses, or (target < 0) all. */
-static void put_off(FILE *out, const struct snapshot *snap, int target,
-		    const struct sink_style *st)
+static void put_off(FILE *out, const struct snapshot *snap, int target, const struct sink_style *st)
 {
 	for (size_t i = 0; i < snap->n_off; i++) {
 		struct sink_flow flow;

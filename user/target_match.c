@@ -233,8 +233,8 @@ int target_resolve(const struct target_list *list, const char *word, struct targ
 		for (size_t i = 0; i < list->n; i++) {
 			if (!meanings[m](&list->t[i], word))
 				continue;
-			found = found ? found : &list->t[i];
-			n++;
+			if (!n++)
+				found = &list->t[i];
 		}
 		if (n == 1) {
 			*ret_target = *found;

@@ -216,8 +216,10 @@ int text_parse_duration(const char *s, uint64_t default_unit_ns, uint64_t *ret_n
 	if (*s == '.') {
 		if (!isdigit((unsigned char)*++s))
 			return -EINVAL;
-		for (; isdigit((unsigned char)*s); s++, place /= 10)
-			frac += (*s - '0') * place;
+		while (isdigit((unsigned char)*s)) {
+			frac += (*s++ - '0') * place;
+			place /= 10;
+		}
 	}
 	err = find_unit(s, default_unit_ns, &unit_ns);
 	if (err)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # bricktop: parallel
+# bricktop: timeout 120
 #
 # Self-test of tests/lib/check_dump.py, the judge of bricktop's request dumps: good
 # requests, whose figures were worked out by hand below, must pass, and each kind of

@@ -113,11 +113,11 @@ test_copies()
 # ones on purpose: who reads them finds no server, or none that it can read.
 test_replaced()
 {
-	local so
+	local so other
 
+	other=$(dirname "$(glusterfsd --print-xlatordir)")/rpc-transport/socket.so
 	for so in "$BED_COPY_DIR"/lib/*.so.0 "$BED_COPY_DIR"/modules/*/xlator/*/*.so; do
-		cp "$(dirname "$(glusterfsd --print-xlatordir)")/rpc-transport/socket.so" "$so.new" &&
-			mv "$so.new" "$so"
+		cp "$other" "$so.new" && mv "$so.new" "$so"
 	done
 	like "$(mapped "$BED_COPY_PID" 'protocol/server\.so')" '\(deleted\)$' \
 		'the module is deleted by now'
@@ -167,7 +167,8 @@ delay-percentage 100 enable fsync" || return 1
 		exec sync "$1/mnt/in-there"' bash "$BED_DIR/inner" &
 	app=$!
 	bed_poll 10 is_stuck "$BED_HELD_PID"
-	is "$(stuck_fsync "$BED_HELD_PID")" "$BED_HELD_PID hold /in-there $(cat "$BED_DIR/inner/app")" \
+	is "$(stuck_fsync "$BED_HELD_PID")" \
+		"$BED_HELD_PID hold /in-there $(cat "$BED_DIR/inner/app")" \
 		'stuck names the request that the brick holds'
 	is "$(stuck_fsync "$BED_CHHELD_PID")" \
 		"$BED_CHHELD_PID client-0 /in-there $(cat "$BED_DIR/inner/app")" \

@@ -91,7 +91,8 @@ test_data()
 			judge "$name" --expect fsync
 	done
 	for call in $SYSCALLS; do
-		is "$(syscall_rows b1 "$call")" "$(perf_count "$call")" "$call: perf counts the same"
+		is "$(syscall_rows b1 "$call")" "$(perf_count "$call")" \
+			"$call: perf counts the same"
 	done
 	is "$(measure_get b1 'op("write") | layer("pwrite64").count')" \
 		"$(measure_get b1 'op("write").count')" "each write makes one pwrite64"
@@ -111,7 +112,8 @@ test_meta()
 			--expect mkdir --expect rmdir --expect symlink --expect lookup
 		between "$(measure_get "$name" '[op("lookup").errors] | add')" 12 1000 \
 			"$name: lookups that fail are errors"
-		is "$(measure_get "$name" '[.ops[].in_flight // 0 | select(. < 0 or . > 64)] | length')" \
+		is "$(measure_get "$name" \
+			'[.ops[].in_flight // 0 | select(. < 0 or . > 64)] | length')" \
 			0 "$name: requests in flight are a sane number"
 		is "$(measure_get "$name" '.oldest')" null "$name: none is left in flight"
 	done

@@ -54,7 +54,8 @@ test_target()
 	for fop in read write fsync setxattr; do
 		between "$(since_mid "$fop" "$name")" 5 100000 "$name: enough of $fop to tell"
 		between "$(measure_get "$name" "op(\"$fop\").count")" \
-			"$(since_mid "$fop" "$name")" 100000 "$name: $fop is walked once it was found"
+			"$(since_mid "$fop" "$name")" 100000 \
+			"$name: $fop is walked once it was found"
 		between "$(measure_get "$name" "op(\"$fop\").coverage_pct")" 5 100 \
 			"$name: $fop coverage says that it was not at first"
 		like "$(reason "$name" "$fop")" '^walk' "$name: $fop has true figures"

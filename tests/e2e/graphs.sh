@@ -69,7 +69,8 @@ test_mux()
 		load_data_prepare "$(bed_get "cm$i" MNT)" "mux$i"
 		measure_e0 "$(bed_get "cm$i" PID)" "$BED_DIR/mount$i.before"
 		TARGET=$(bed_get "m$i" PATH) ok "two bricks: attached to number $i" \
-			measure_begin "mux$i" "$BED_M1_PID" --dump-requests 20000="$BED_DIR/mux$i.dump"
+			measure_begin "mux$i" "$BED_M1_PID" \
+			--dump-requests 20000="$BED_DIR/mux$i.dump"
 	done
 	mux_load m1 >/dev/null &
 	mux_load m2 && wait $!

@@ -59,7 +59,8 @@ test_write_behind()
 	ok "write-behind: every request adds up" dump_ok wbh --max-unsplit 0 --expect-clipped
 	ok "write-behind: counts are the process's own" judge wbh --copies write-behind
 	between "$(measure_get wbh '[.ops[] | select(.op == "write" and .root == "background")
-		.bytes] | add')" "$(fio_written wbh-4k wbh-128k)" "$(measure_get wbh 'op("write").bytes')" \
+		.bytes] | add')" "$(fio_written wbh-4k wbh-128k)" \
+		"$(measure_get wbh 'op("write").bytes')" \
 		"write-behind: every byte written later is found"
 }
 

@@ -50,7 +50,8 @@ test_profile()
 		n=$((n + 1))
 		[ "$calls" -ge 20 ] || continue
 		between "$(measure_get brick "[.ops[] | select(.root == \"brick\" and
-				.op == \"$fop\") | layer(\"io-stats\").incl_us.mean] | first / $mean")" \
+				.op == \"$fop\") | layer(\"io-stats\").incl_us.mean] |
+				first / $mean")" \
 			0.98 1.02 "$fop: its mean is profile's, within 2 %"
 	done <"$BED_DIR/profile"
 	between "$n" 15 60 "operations compared"

@@ -55,7 +55,8 @@ root_overlay()
 		container "$root"
 	mkdir -p "$root/old"
 	mount --rbind /dev "$root/dev"
-	touch "$root$modules"/*/xlator/*/*.so "$root$(dirname "$modules")"/libg{lusterfs,frpc,fxdr}.so.0
+	touch "$root$modules"/*/xlator/*/*.so \
+		"$root$(dirname "$modules")"/libg{lusterfs,frpc,fxdr}.so.0
 }
 
 inside()

@@ -24,7 +24,8 @@ load_names()
 	local i
 
 	# small: one readdirp looks at every entry, with several system calls
-	mkdir "$1/dir" && touch "$1/dir/a" && ls -l "$1/dir" >/dev/null && rm -r "$1/dir" || return 1
+	mkdir "$1/dir" && touch "$1/dir/a" && ls -l "$1/dir" >/dev/null && rm -r "$1/dir" ||
+		return 1
 	mkdir "$1/names" && cd "$1/names" || return 1
 	# lookups and a rmdir that fail are part of it
 	rmdir none none/none 2>/dev/null

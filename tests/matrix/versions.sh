@@ -37,9 +37,11 @@ print_table()
 {
 	local row v
 
+	echo '<!-- SPDX-License-Identifier: Apache-2.0 -->'
 	echo '# GlusterFS releases that bricktop was run on'
 	echo
-	echo "Written by \`make matrix\`: $TAP_COUNT checks, $TAP_FAILED of them failed. Each release"
+	echo "Written by \`make matrix\`: $TAP_COUNT checks, $TAP_FAILED of them failed." \
+		'Each release'
 	echo 'runs from its own Debian packages, brick and client in a root folder and mount'
 	echo 'namespace of their own; the same job of random 4 KiB reads and writes for all.'
 	echo
@@ -123,7 +125,8 @@ check_memory()
 		mean=$(measure_get "walk-$2" "op(\"$op\") | .incl_us.mean")
 		own=$(measure_get "memory-$2" "op(\"$op\") | .incl_us.mean")
 		ratio=$(awk -v a="$mean" -v b="$own" 'BEGIN { if (b > 0) printf "%.4f", a / b }')
-		between "$ratio" 0.98 1.02 "$version $role: ${op}s take as long as it says itself" ||
+		between "$ratio" 0.98 1.02 \
+			"$version $role: ${op}s take as long as it says itself" ||
 			diag "walk $mean us, memory $own us"
 		cell "mean $op, walk / memory, $role" "$ratio"
 	done
@@ -148,7 +151,8 @@ check_syscalls()
 
 	for op in read write; do
 		n=$(measure_get "walk-$1" "op(\"$op\") | layer(\"p${op}64\") | .count")
-		is "$n" "$(bed_fio_count "load$version" "$op")" "$version brick: p${op}64 below posix"
+		is "$n" "$(bed_fio_count "load$version" "$op")" \
+			"$version brick: p${op}64 below posix"
 		calls+="$n "
 	done
 	cell 'pread64, pwrite64 below posix' "${calls% }"
@@ -178,7 +182,8 @@ check_load()
 	check_dump client "$c" --expect-xlator client-0
 	check_syscalls "$b"
 	like "$(measure_get "walk-$b" 'op("write") | .layers[].type' | paste -sd ' ')" \
-		'performance/io-threads.*storage/posix' "$version brick: layers in the graph's order"
+		'performance/io-threads.*storage/posix' \
+		"$version brick: layers in the graph's order"
 }
 
 # All kinds of operations, which come back through callbacks of their own.
@@ -204,12 +209,13 @@ check_kinds()
 	for role in brick client; do
 		name=${role:0:1}$version
 		measure_finish "kinds-$name"
-		is "$(measure_get "kinds-$name" '[.ops[] | select(.root == "brick" or .root == "client") |
+		is "$(measure_get "kinds-$name" '[.ops[] |
+			select(.root == "brick" or .root == "client") |
 			select(.count == 0 or .coverage_pct != 100) |
 			"\(.op) \(.count) \(.coverage_pct)"] | join(", ")')" '' \
 			"$version $role: all are covered"
-		rows=$(measure_get "kinds-$name" '[.ops[] | select(.root == "brick" or .root == "client") |
-			.op] | unique | length')
+		rows=$(measure_get "kinds-$name" '[.ops[] |
+			select(.root == "brick" or .root == "client") | .op] | unique | length')
 		between "$rows" 18 59 "$version $role: all kinds are there"
 		cell "kinds of operations, all covered, $role" "$rows"
 	done
@@ -263,7 +269,8 @@ delay-duration 6000000 delay-percentage 100 enable fsync" ||
 	sleep 1.2
 	for name in "hold h$version" "client-0 hc$version"; do
 		like "$(stuck "${name#* }")" "^${name% *} /held-file $pid [1-5]\$" \
-			"$version: stuck names the request, held in ${name% *}" && named+="${named:+, }${name% *}"
+			"$version: stuck names the request, held in ${name% *}" &&
+			named+="${named:+, }${name% *}"
 	done
 	cell 'stuck: file, application, age; in xlators' "${named:-no}"
 	wait "$pid"
@@ -277,9 +284,11 @@ check_list()
 	"$BRICKTOP" list >"$BED_DIR/list" 2>&1
 	is $? 0 "$version: list ends well"
 	like "$(grep -F "$1" "$BED_DIR/list")" \
-		"brick +$1:$(bed_get "b$version" PATH) .* $version " "$version: list shows the brick"
+		"brick +$1:$(bed_get "b$version" PATH) .* $version " \
+		"$version: list shows the brick"
 	like "$(grep -F "$1" "$BED_DIR/list")" \
-		"client +$1 on $BED_DIR/c$version.mnt .* $version " "$version: list shows the client"
+		"client +$1 on $BED_DIR/c$version.mnt .* $version " \
+		"$version: list shows the client"
 }
 
 check_version()

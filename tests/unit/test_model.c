@@ -199,8 +199,7 @@ static void test_scalars(void)
 	is_int((long long)t->lost.storage_busy, 1 << WIRE_LOST_STORAGE, "storage busy");
 	is_int((long long)t->lost.total, (1 << WIRE_LOSSES) - 1 + 10 + 100, "total of all causes");
 	is_int((long long)t->cost.probe_hits, 7, "cost is passed on");
-	ok(!t->oldest.valid && t->gone && t->restarts == 2,
-	   "gone, its requests too, and restarts");
+	ok(!t->oldest.valid && t->gone && t->restarts == 2, "gone, its requests too, and restarts");
 	is_int((long long)bed.snap->n_off, 2, "one layer off, for all and for one");
 	is_int(bed.snap->off[0].target, SNAP_ALL_TARGETS, "all");
 	is_int(bed.snap->off[1].target, 0, "one");

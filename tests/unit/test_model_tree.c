@@ -74,8 +74,8 @@ static void test_chain(void)
 	is_int((long long)bed_row(op, "server/io-threads/locks/posix")->errors, 1,
 	       "a layer's errors");
 	ok(bed_row(op, "server")->has_errors && bed_row(op, "server")->has_bytes &&
-		   !bed_row(op, "server/io-threads/locks/posix")->has_errors &&
-		   l->has_errors && l->has_bytes && op->has_errors,
+		   !bed_row(op, "server/io-threads/locks/posix")->has_errors && l->has_errors &&
+		   l->has_bytes && op->has_errors,
 	   "measured of requests and of syscalls, not of each xlator");
 	ok(bed_near(shares(op), 100), "all shares make 100 %%");
 	bed_close();
