@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,24 @@ void app_complain(const char *fmt, ...)
 	va_end(ap);
 	/* names of other processes' files and xlators may be in it */
 	fprintf(stderr, "bricktop: %s\n", text_sanitize(clean, sizeof(clean), line));
+}
+
+void app_warn_stopped(pid_t pid)
+{
+	char path[32], line[512] = "", *state = NULL;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	if (fgets(line, sizeof(line), f))
+		state = strrchr(line, ')'); /* the name before it may hold anything */
+	fclose(f);
+	if (state && (state[1] == ' ') && (state[2] == 'T' || state[2] == 't'))
+		app_complain("process %d is stopped (state %c): requests sent to it since are not "
+			     "in its lists",
+			     (int)pid, state[2]);
 }
 
 int app_open_output(const struct opts *opts)
@@ -93,12 +112,15 @@ static int keep_named(struct target_list *list, const char *word)
 {
 	struct target *one = malloc(sizeof(*one));
 	bool blind = is_blind(list);
-	char err[1024];
+	char err[1024], real[PATH_MAX], real_err[1024];
 	int ret;
 
 	if (!one)
 		return OPTS_EXIT_RUNTIME;
 	ret = target_resolve(list, word, one, err, sizeof(err));
+	if (ret == -ENOENT && strchr(word, '/') && realpath(word, real) &&
+	    !target_resolve(list, real, one, real_err, sizeof(real_err)))
+		ret = 0; /* a relative path, or one with symbolic links */
 	target_list_free(list);
 	if (ret) {
 		free(one);

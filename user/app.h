@@ -5,6 +5,8 @@
 #ifndef BRICKTOP_APP_H
 #define BRICKTOP_APP_H
 
+#include <sys/types.h>
+
 #include "opts.h"
 #include "target.h"
 
@@ -25,6 +27,9 @@ int app_targets(const struct opts *opts, struct target_list *ret_list);
 int app_attach(const struct opts *opts);
 int app_list(const struct opts *opts);
 int app_stuck(const struct opts *opts);
+
+/* Say so where a process is stopped: what was sent to it since waits where nobody sees it. */
+void app_warn_stopped(pid_t pid);
 
 /* Where reports go: standard output, or opts->out_path. Complains. A descriptor, or -1. */
 int app_open_output(const struct opts *opts);

@@ -381,6 +381,8 @@ int app_attach(const struct opts *opts)
 	} else {
 		if (err[0])
 			app_complain("%s", err);
+		for (size_t i = 0; i < list.n; i++)
+			app_warn_stopped(list.t[i].pid);
 		r.names = session_names(r.session);
 		status = open_sink(&r);
 		if (!status)

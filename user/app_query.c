@@ -90,6 +90,7 @@ static int read_requests(struct query *q, const struct target *t)
 
 	q->stuck.target = target_describe(t, q->name, sizeof(q->name));
 	q->stuck.pid = t->pid;
+	app_warn_stopped(t->pid);
 	if (!ret) {
 		ret = gluster_stuck_read(gp, MAX_SHOWN, true, &q->req, &q->stuck.n,
 					 &q->stuck.truncated);

@@ -140,6 +140,9 @@ static void set_place(const struct reader *r, const struct gluster_frame *frame,
 		procmem_read_str(r->gp->pm, frame->wind_from, wind, sizeof(wind));
 	text_sanitize(req->wind, sizeof(req->wind), wind);
 	req->has_frame_age = set_age(r, frame, &req->frame_age_ns);
+	/* frames are recycled: one older than its request was read while it changed hands */
+	if (req->has_age && req->frame_age_ns > req->age_ns)
+		req->has_frame_age = false;
 }
 
 /* The graph of the first frame below the shared top; a brick's connection is bound to its top too.

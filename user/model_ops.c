@@ -238,7 +238,8 @@ static void set_coverage(const struct model_tgt *t, struct op_list *list, struct
 	uint64_t calls, accounted = 0;
 	int64_t completed;
 
-	if (!is_request(op->root) || op->fop == MODEL_NONE ||
+	/* of a process that is gone, the counts end at the last look before */
+	if (t->gone || !is_request(op->root) || op->fop == MODEL_NONE ||
 	    !model_memory_calls(t, op->fop, false, &calls))
 		return;
 	f = &t->in_flight[op->fop];
@@ -303,8 +304,8 @@ static int finish_ops(const struct model_tgt *t, const struct model_view *view, 
 		if (!view->memory_only)
 			set_coverage(t, list, op);
 		set_in_flight(t, list, op);
-		/* The process's age is not ours to know: no rate since its start. */
-		op->op.rate_hz.valid = secs > 0 && !lifetime;
+		/* how old the process is, or how long it lived, is not known here: no rate */
+		op->op.rate_hz.valid = secs > 0 && !lifetime && !t->gone;
 		if (op->op.rate_hz.valid)
 			op->op.rate_hz.v = (double)op->op.count / secs;
 	}

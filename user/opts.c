@@ -87,7 +87,8 @@ static const char top_help[] =
 	"  bricktop COMMAND --help   a command's options\n"
 	"  bricktop --version        print bricktop's version\n"
 	"\n"
-	"Exit status: 0 all went well, 1 it could not be done, 2 wrong usage.\n";
+	"Exit status: 0 all went well, 1 it could not be done, 2 wrong usage,\n"
+	"77 not possible here.\n";
 
 const char *opts_version(void)
 {

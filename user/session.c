@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -106,9 +107,8 @@ static int check_start(const struct target *t, char *err, size_t err_size)
 		procmem_close(pm);
 	}
 	if (ret == -EACCES || ret == -EPERM)
-		snprintf(err, err_size,
-			 "process %d may not be read: this needs CAP_SYS_PTRACE, run as root",
-			 (int)t->pid);
+		snprintf(err, err_size, "process %d may not be read: this needs CAP_SYS_PTRACE%s",
+			 (int)t->pid, geteuid() ? ", run as root" : " over it");
 	else if (ret)
 		snprintf(err, err_size, "process %d cannot be watched: %s", (int)t->pid,
 			 ret == -ESRCH ? "it has ended" : strerror(-ret));
@@ -175,8 +175,8 @@ static int check_kind(const struct target *t, char *err, size_t err_size)
 	if (t->kind != TARGET_XFS && t->kind != TARGET_DEVICE)
 		return 0;
 	snprintf(err, err_size,
-		 "'%s' is an %s: name a brick, a client or a process (see 'bricktop list')",
-		 t->path, t->kind == TARGET_XFS ? "XFS mount" : "block device");
+		 "'%s' is %s: name a brick, a client or a process (see 'bricktop list')", t->path,
+		 t->kind == TARGET_XFS ? "an XFS mount" : "a block device");
 	return -ENOTSUP;
 }
 
@@ -477,7 +477,12 @@ int session_snapshot(struct session *s, bool memory_only, bool lifetime, struct 
 {
 	struct model_view view = { .memory_only = memory_only, .lifetime = lifetime };
 
-	return model_tick(s->model, s->collected_ns, &view, ret_snap);
+	struct utsname un;
+	int ret = model_tick(s->model, s->collected_ns, &view, ret_snap);
+
+	if (!ret && !uname(&un))
+		snprintf((*ret_snap)->kernel, sizeof((*ret_snap)->kernel), "%s", un.release);
+	return ret;
 }
 
 /* ---- names ------------------------------------------------------------- */

@@ -25,14 +25,15 @@
 
 void sink_fmt_detect(int fd, struct sink_style *ret_style)
 {
-	const char *no_color = getenv("NO_COLOR");
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	bool dumb = !term || !*term || !strcmp(term, "dumb");
 	bool terminal = isatty(fd) == 1;
 	struct winsize ws = { 0 };
 
 	ret_style->columns = COLUMNS_DEFAULT;
 	if (terminal && ioctl(fd, TIOCGWINSZ, &ws) == 0 && ws.ws_col > 0)
 		ret_style->columns = ws.ws_col;
-	ret_style->colour = terminal && !(no_color && *no_color);
+	ret_style->colour = terminal && !dumb && !(no_color && *no_color);
 	ret_style->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 

@@ -219,7 +219,7 @@ static int put_ops(FILE *out, const struct snapshot *snap, const struct snap_tar
 		[SECTION_BACKGROUND] =
 			"-- background: work that no request waits for (write-behind, "
 			"post-op)",
-		[SECTION_LOCAL] = "-- local: the process's own file operations, part of no request",
+		[SECTION_LOCAL] = "-- local: file operations that no request claimed",
 	};
 
 	for (int section = 0; section < SECTIONS; section++) {

@@ -105,6 +105,15 @@ static bool match_xfs_path(const struct target *t, const char *word)
 }
 
 /* "/dev/loop0" or "loop0" */
+/* A device word means the brick on it, where there is one. */
+static bool match_brick_device(const struct target *t, const char *word)
+{
+	const char *base = strrchr(t->device, '/');
+
+	return t->kind == TARGET_BRICK && t->device[0] &&
+	       (!strcmp(word, t->device) || (base && !strcmp(word, base + 1)));
+}
+
 static bool match_device(const struct target *t, const char *word)
 {
 	const char *base = strrchr(t->device, '/');
@@ -130,8 +139,9 @@ static bool match_client_volume(const struct target *t, const char *word)
 
 /* From the most particular meaning to the least; the first that anything has is the word's. */
 static const match_fn meanings[] = {
-	match_volume_and_path, match_brick_path, match_client_path,  match_xfs_path,
-	match_device,          match_pid,        match_brick_volume, match_client_volume,
+	match_volume_and_path, match_brick_path, match_client_path, match_brick_device,
+	match_xfs_path,        match_device,     match_pid,         match_brick_volume,
+	match_client_volume,
 };
 
 __attribute__((format(printf, 4, 5))) static void append(char *buf, size_t size, size_t *len,

@@ -143,7 +143,7 @@ test_rights()
 	like "$(nobody list)" "process $BED_B1_PID may not be read: run as root" \
 		"not root: list says why"
 	err=$(powerless attach "$BED_B1_PID" 2>&1)
-	is $? 1 "unreadable memory: exit status"
+	is $? 77 "unreadable memory: exit status"
 	like "$err" "$BED_B1_PID may not be read: this needs CAP_SYS_PTRACE" \
 		"unreadable memory: says which right is missing"
 	unlike "$err" $'\n' "unreadable memory: in one line"

@@ -35,6 +35,7 @@ static struct target items[] = {
 	{ .kind = TARGET_PROCESS, .pid = 44, .volume = "-", .comm = "glustershd" },
 	{ .kind = TARGET_BRICK, .pid = 55, .volume = "-", .path = "/bricks/unknown" },
 	{ .kind = TARGET_BRICK, .pid = 66, .volume = "777", .path = "/bricks/number" },
+	{ .kind = TARGET_DEVICE, .volume = "-", .path = "/dev/sdd", .device = "/dev/sdd" },
 };
 static struct target_list list = { items, sizeof(items) / sizeof(items[0]) };
 
@@ -69,11 +70,13 @@ static void test_words(void)
 	check_found("two:/bricks/b3", 2);
 	check_found("/mnt/vol/", 3);
 	check_found("/bricks", 5);
-	check_found("/dev/sdb", 6);
-	check_found("sdb", 6);
+	check_found("/dev/sdc", 2); /* a device means the brick on it */
+	check_found("sdc", 2);
+	check_found("/dev/sdd", 10);
 	check_found("11", 0);
 	check_found("44", 7);
-	check_found("777", 9); /* no such pid: a volume's name */
+	check_found("777", 9);                       /* no such pid: a volume's name */
+	check_refused("sdb", -EEXIST, "/bricks/b2"); /* two bricks on one device */
 	check_refused("two", -EEXIST, "two:/bricks/b3 (pid 22)");
 	check_refused("22", -EEXIST, "not one target but 2");
 	check_refused("nothing", -ENOENT, "client far on /mnt/far");
