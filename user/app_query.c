@@ -90,7 +90,6 @@ static int read_requests(struct query *q, const struct target *t)
 
 	q->stuck.target = target_describe(t, q->name, sizeof(q->name));
 	q->stuck.pid = t->pid;
-	app_warn_stopped(t->pid);
 	if (!ret) {
 		ret = gluster_stuck_read(gp, MAX_SHOWN, true, &q->req, &q->stuck.n,
 					 &q->stuck.truncated);
@@ -102,6 +101,7 @@ static int read_requests(struct query *q, const struct target *t)
 		q->stuck.problem = q->problem;
 		return ret;
 	}
+	app_warn_stopped(t->pid);
 	if (t->kind == TARGET_BRICK)
 		keep_brick(q, t->graph_key);
 	q->stuck.req = q->req;
