@@ -3,9 +3,9 @@
 #
 # build-xlator.sh OUTDIR: builds our test xlators (tests/xlator/*.c) as
 # OUTDIR/<name>.so, where they are not there and newer. Needs GlusterFS's headers:
-# Debian's libglusterfs-dev, with liburcu-dev and uuid-dev. The defines are those of
-# GlusterFS's own build: without them its atomics become locked structures, and
-# every offset is another one. Exit 77 where the headers are missing.
+# Debian's libglusterfs-dev, with libssl-dev, liburcu-dev and uuid-dev. The defines
+# are those of GlusterFS's own build: without them its atomics become locked
+# structures, and every offset is another one. Exit 77 where the headers are missing.
 set -eu
 
 out=${1:?usage: build-xlator.sh OUTDIR}
@@ -17,9 +17,10 @@ cppflags=(-D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DGF_LINUX_HOST_OS=1
 cflags=(-std=gnu11 -O2 -g -fPIC -Wall -Wextra -Wvla -Wstrict-prototypes
 	-Wmissing-prototypes -Wformat=2 -Werror -fno-common)
 
-for header in glusterfs/xlator.h urcu.h uuid/uuid.h; do
+for header in openssl/sha.h urcu.h uuid/uuid.h glusterfs/xlator.h; do
 	if ! echo "#include <$header>" | $cc -E "${cppflags[@]}" -x c - >/dev/null 2>&1; then
-		echo "build-xlator: no $header here (libglusterfs-dev, liburcu-dev, uuid-dev)" >&2
+		echo "build-xlator: no $header here" \
+			"(libglusterfs-dev, libssl-dev, liburcu-dev, uuid-dev)" >&2
 		exit 77
 	fi
 done
