@@ -48,6 +48,8 @@ static long dump_frame(__u32 i, struct dumper *d)
 		.op = f->op,
 		.stack = f->stack,
 		.flags = f->flags,
+		.bytes = f->bytes,
+		.failed = f->failed,
 	};
 	bpf_dynptr_write(d->ptr, sizeof(struct wire_dump) + i * sizeof(out), &out, sizeof(out), 0);
 	return 0;
@@ -106,6 +108,17 @@ static long dump_marks(__u32 i, struct dumper *d)
 	return 0;
 }
 
+/* How the request failed: who judges it again must not believe which frame that is. */
+static __always_inline void dump_error(const struct walk *w, struct wire_dump *head)
+{
+	struct wire_node *node = w->raiser ? node_get(w->tgid, w->raiser) : NULL;
+
+	head->op_errno = w->op_errno;
+	head->stack_error = w->stack_error;
+	head->raiser = node ? node->layer : 0;
+	head->raiser_known = !w->no_raiser;
+}
+
 /* Write the request just accounted, with the spans it looked at, as long as any are wanted. */
 __noinline int dump_request(struct walk *w, struct ledger *l)
 {
@@ -140,6 +153,8 @@ __noinline int dump_request(struct walk *w, struct ledger *l)
 		.n_spans = n_spans,
 		.n_marks = w->n_marked,
 	};
+	if (w->result < 0)
+		dump_error(w, &head);
 	d.marks_at = sizeof(head) + w->n * sizeof(struct wire_dump_frame) +
 		     n_spans * sizeof(struct wire_span);
 	if (bpf_ringbuf_reserve_dynptr(

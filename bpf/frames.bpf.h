@@ -224,6 +224,36 @@ static __always_inline struct wire_node *adopt_node(struct walk *w, __u64 xlator
 	return bpf_map_lookup_elem(&nodes, &key);
 }
 
+/* Which xlator's a frame is. NULL: nobody's, or known without a look. */
+static __always_inline struct wire_node *name_frame(struct walk *w, struct walk_frame *f)
+{
+	struct walk_node_memo *memo = &w->node[w->n % WALK_MEMOS];
+	struct wire_node *node;
+
+	/* what splits frames wants the node itself */
+	if (!cfg.split_tails && memo->generation && memo->xlator == f->xlator &&
+	    memo->generation == w->generation) {
+		f->layer = memo->layer;
+		f->target = memo->target;
+		f->node_flags = memo->flags;
+		return NULL;
+	}
+	node = node_get(w->tgid, f->xlator) ?: adopt_node(w, f->xlator);
+	if (!node) {
+		/* a client has one target; a brick's process may have several */
+		f->target = w->n && w->root == WIRE_ROOT_CLIENT ? w->frame[0].target :
+								  WIRE_MAX_TARGETS;
+		walk_unsplit(w, WIRE_LOST_UNKNOWN);
+		return NULL;
+	}
+	memo->xlator = f->xlator;
+	memo->generation = w->generation;
+	f->layer = memo->layer = node->layer;
+	f->target = memo->target = node->target;
+	f->node_flags = memo->flags = node->flags;
+	return node;
+}
+
 /* Read one frame, oldest first. */
 static long read_frame(__u32 i, struct reader *r)
 {
@@ -251,17 +281,7 @@ static long read_frame(__u32 i, struct reader *r)
 	f->begin = f->begin_raw;
 	f->op = raw_u32(w, r->l->frame_op);
 	f->stack = r->s;
-	node = node_get(w->tgid, f->xlator) ?: adopt_node(w, f->xlator);
-	if (node) {
-		f->layer = node->layer;
-		f->target = node->target;
-		f->node_flags = node->flags;
-	} else {
-		/* a client has one target; a brick's process may have several */
-		f->target = w->n && w->root == WIRE_ROOT_CLIENT ? w->frame[0].target :
-								  WIRE_MAX_TARGETS;
-		walk_unsplit(w, WIRE_LOST_UNKNOWN);
-	}
+	node = name_frame(w, f);
 	r->at = raw_u64(w, FRAME_LINK_PREV);
 	if (r->at == addr + FRAME_LINK) {
 		/* taken out of its list: the stack is being destroyed */
@@ -378,6 +398,7 @@ static __always_inline void walk_begin(struct walk *w, __u64 stack, __u64 *ret_n
 {
 	w->n = 0;
 	w->n_stacks = 1;
+	w->n_joined = 0;
 	w->first[0] = 0;
 	w->stack[0] = stack;
 	w->pool = raw_u64(w, STACK_POOL);
@@ -389,6 +410,11 @@ static __always_inline void walk_begin(struct walk *w, __u64 stack, __u64 *ret_n
 	w->faults = 0;
 	w->unsplit = 0;
 	w->n_marked = 0;
+	w->generation = node_generation();
+	w->bytes = 0;
+	w->no_raiser = 0;
+	w->raiser = 0;
+	w->stack_error = 0;
 	*ret_next = raw_u64(w, STACK_NEXT);
 }
 
@@ -417,8 +443,30 @@ static long find_passes(__u32 i, struct passes *p)
 	return 0;
 }
 
-/* Read and link all frames of a stack and of its copies. 0, or -1 where there is nothing to
- * account. */
+/*
+ * Who raised the error that the root was called back with. Frames keep no result, but a stack knows
+ * the xlator that unwound last with another error than was known (and forgets it when something
+ * succeeds): where that is this error, it has come from there; where it is another one, the root
+ * itself has made it (a server whose look-up of the path failed).
+ */
+static __always_inline void read_error(struct walk *w, const struct wire_layout *l, __u64 stack)
+{
+	if (w->result >= 0)
+		return;
+	w->no_raiser = 1;
+	if (!l->stack_err_xl ||
+	    bpf_probe_read_user(w->raw, 16, (const void *)(stack + l->stack_err_xl)))
+		return;
+	w->stack_error = raw_u32(w, 8);
+	w->raiser = w->stack_error == w->op_errno ? raw_u64(w, 0) : 0;
+	/* an error without a number leaves no trace */
+	w->no_raiser = !w->raiser && !w->op_errno;
+}
+
+/*
+ * Read and link all frames of a stack and of its copies. 0; 1 where they are of a brick that is not
+ * looked at, or of nobody known; -1 where there is nothing to account.
+ */
 __noinline int walk_read(struct walk *w, struct wire_layout *l, __u64 next, int is_top)
 {
 	struct follower fo = { .w = w, .l = l, .next = next };
@@ -455,12 +503,13 @@ __noinline int walk_read(struct walk *w, struct wire_layout *l, __u64 next, int 
 	if (!is_top || !f->op)
 		bpf_probe_read_user(&op, sizeof(op), (const void *)(stack + l->stack_op));
 	w->op = op ?: f->op;
+	read_error(w, l, stack);
 	w->target = is_top ? f->target : w->frame[0].target;
 	if (w->target >= WIRE_MAX_TARGETS) {
 		/* nobody knows whose; or of another brick in this process, not asked for */
 		if (!f->layer)
 			layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_UNKNOWN);
-		return -1;
+		return 1;
 	}
 	/* behind an own stack lie others of the same request: each is accounted by itself */
 	if (is_top && w->unique)

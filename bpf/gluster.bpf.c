@@ -12,6 +12,8 @@
 #include "frames.bpf.h"
 
 #include "dump.bpf.h"
+#include "enter.bpf.h"
+#include "kept.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -53,12 +55,12 @@ static long find_request(__u32 i, struct original *o)
 }
 
 /*
- * 1 where the stack (its head in w->raw) is a copy of a request that is still there and has not had
- * its reply: it counts with that. Copies lie right behind their original, and survive it one by
- * one; those of a request that was walked and is about to go are marked. Not inlined: up to Linux
- * 6.12 all of the walk's frames have 512 bytes of stack together.
+ * Find the request that a stack (its head in w->raw) is a copy of, while it is there and has not
+ * had its reply: the copy counts with it. Copies lie right behind their original, and survive it
+ * one by one; those of a request that was walked and is about to go are marked. Not inlined: up to
+ * Linux 6.12 all of the walk's frames have 512 bytes of stack together.
  */
-static __noinline int has_original(struct walk *w, __u64 stack)
+static __noinline void find_request_of(struct walk *w, __u64 stack)
 {
 	struct original o = {
 		.w = w,
@@ -70,7 +72,7 @@ static __noinline int has_original(struct walk *w, __u64 stack)
 
 	if (o.unique)
 		bpf_loop(WIRE_MAX_STACKS, find_request, &o, 0);
-	return o.found && !bpf_map_lookup_elem(&marks, &key);
+	w->original = o.found && !bpf_map_lookup_elem(&marks, &key) ? o.at : 0;
 }
 
 #define MARK_TRIES 4
@@ -94,8 +96,8 @@ static long find_open(__u32 i, struct openness *o)
 
 /*
  * An own stack is accounted when all its frames have ended, from where it was accounted last:
- * post-op phases of replicate each once, write-behind's requests as a whole. 0: account now; -1:
- * not yet.
+ * post-op phases of replicate each once, write-behind's requests as a whole. That of a request
+ * which waits is kept for it. 0: account now; -1: not yet, or not by itself.
  */
 __noinline int background_due(struct walk *w)
 {
@@ -112,6 +114,10 @@ __noinline int background_due(struct walk *w)
 	bpf_loop(w->n, find_open, &o, 0);
 	if (o.open)
 		return -1;
+	if (w->original) {
+		kept_store(w);
+		return -1;
+	}
 	w->root = WIRE_ROOT_BACKGROUND;
 	/* two threads may be here with results of one stack: each part of it is one's */
 	for (i = 0; i < MARK_TRIES; i++) {
@@ -148,17 +154,24 @@ static __always_inline void note_fop(const struct walk *w)
 		seen->walked |= 1ULL << w->op;
 }
 
+/* A stack counts when it is met first: later parts of it have a watermark. */
+static __always_inline void note_stacks(struct wire_proc *proc, const struct walk *w)
+{
+	__sync_fetch_and_add(&proc->stacks, w->n_stacks + w->n_joined - !!w->watermark);
+}
+
 /*
  * A callback of the kind (frame, cookie, this, op_ret, op_errno, ...) was entered with a root
  * frame: a request has its reply, or a stack of the process's own a result.
  */
-static __noinline int on_root(__u64 frame, __s64 result, struct wire_proc *proc, __u32 site)
+static __noinline int on_root(__u64 frame, __s32 result, __s32 op_errno, struct wire_proc *proc,
+			      __u32 site)
 {
 	__u64 id = bpf_get_current_pid_tgid(), stack, next;
 	struct wire_layout *l;
 	struct ledger *ledger;
 	struct walk *w;
-	int is_top;
+	int is_top, ret;
 
 	if (!proc)
 		return 0;
@@ -169,6 +182,7 @@ static __noinline int on_root(__u64 frame, __s64 result, struct wire_proc *proc,
 	w->tid = id;
 	w->layout = proc->layout;
 	w->result = result;
+	w->op_errno = op_errno;
 	w->root = proc->root;
 	/* a client's frames begin on one thread and end on another, the one that hears replies */
 	w->has_ledger = proc->root == WIRE_ROOT_BRICK;
@@ -181,12 +195,19 @@ static __noinline int on_root(__u64 frame, __s64 result, struct wire_proc *proc,
 	if (read_stack(w, stack))
 		goto out_unreadable;
 	is_top = site == WIRE_SITE_TOP && raw_u64(w, STACK_STATE);
-	if (!is_top && has_original(w, stack))
-		return 0;
-	if (!is_top && read_stack(w, stack))
-		goto out_unreadable;
+	if (!is_top) {
+		find_request_of(w, stack);
+		if (read_stack(w, stack))
+			goto out_unreadable;
+	}
 	walk_begin(w, stack, &next);
-	if (walk_read(w, l, next, is_top) || (!is_top && background_due(w)))
+	ret = walk_read(w, l, next, is_top);
+	if (ret < 0 || (!is_top && background_due(w)))
+		return 0;
+	if (is_top && w->unique)
+		kept_take(w);
+	note_stacks(proc, w);
+	if (ret)
 		return 0;
 	if (is_top) {
 		note_thread(proc, id);
@@ -212,7 +233,8 @@ static __always_inline int on_callback(struct pt_regs *ctx)
 	__sync_fetch_and_add(&proc->probe_hits, 1);
 	if (site & WIRE_SITE_STEPPED)
 		__sync_fetch_and_add(&proc->stepped_hits, 1);
-	return on_root(PT_REGS_PARM1(ctx), (__s32)PT_REGS_PARM4(ctx), proc, site & WIRE_SITE_MASK);
+	return on_root(PT_REGS_PARM1(ctx), PT_REGS_PARM4(ctx), PT_REGS_PARM5(ctx), proc,
+		       site & WIRE_SITE_MASK);
 }
 
 SEC("uprobe")
@@ -252,37 +274,68 @@ int on_entry__perf(struct pt_regs *ctx)
 	return on_entry(ctx);
 }
 
-/*
- * Discovery: gf_frame_latency_update(frame) sees each frame as its stack is destroyed. A child of a
- * root frame names in frame->ret the callback through which its stack gets results.
+/* Thread -> stack whose frames it is destroying, children first (discovery). */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, __u64);
+} ending SEC(".maps");
+
+/* A stack's last frame, its root, ends: did it have others? Who winds nothing ends in no callback.
  */
+static __always_inline void count_end(struct wire_proc *proc, __u64 thread, __u64 stack)
+{
+	__u64 *last = bpf_map_lookup_elem(&ending, &thread);
+
+	__sync_fetch_and_add(&proc->ends, 1);
+	if (!last || *last != stack)
+		__sync_fetch_and_add(&proc->bare_ends, 1);
+}
+
+/* A child of a root frame names in frame->ret the callback through which its stack gets results. */
+static __always_inline void note_callback(const struct wire_layout *l, __u32 tgid, __u64 frame)
+{
+	struct wire_fops *sets = bpf_map_lookup_elem(&fops, &tgid);
+	struct wire_callback_key key = { .tgid = tgid };
+	__u32 op = 0, seen = 1;
+
+	bpf_probe_read_user(&op, sizeof(op), (const void *)(frame + l->frame_op));
+	if (sets && sets->wanted && !(sets->wanted >> (op & 63) & 1))
+		return;
+	if (bpf_probe_read_user(&key.addr, 8, (const void *)(frame + l->frame_ret)) || !key.addr)
+		return;
+	if (!bpf_map_lookup_elem(&callbacks, &key) &&
+	    bpf_map_update_elem(&callbacks, &key, &seen, BPF_NOEXIST) == -7 /* E2BIG */)
+		layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_MAP_FULL);
+}
+
+/* Discovery: gf_frame_latency_update(frame) sees each frame as its stack is destroyed. */
 static __always_inline int on_frame_end(struct pt_regs *ctx)
 {
-	__u64 frame = PT_REGS_PARM1(ctx), root_frame = 0, grand = 1;
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct wire_callback_key key = { .tgid = tgid };
+	__u64 frame = PT_REGS_PARM1(ctx), thread = bpf_get_current_pid_tgid(), head[2], grand = 1;
+	__u64 *last;
+	__u32 tgid = thread >> 32, row;
 	struct wire_proc *proc = proc_get(tgid);
 	struct wire_layout *l;
-	struct wire_fops *sets = bpf_map_lookup_elem(&fops, &tgid);
-	__u32 row, op = 0, seen = 1;
 
 	if (!proc)
 		return 0;
 	__sync_fetch_and_add(&proc->probe_hits, 1);
 	row = proc->layout;
 	l = bpf_map_lookup_elem(&layouts, &row);
-	if (!l || bpf_probe_read_user(&root_frame, 8, (const void *)(frame + FRAME_PARENT)) ||
-	    !root_frame ||
-	    bpf_probe_read_user(&grand, 8, (const void *)(root_frame + FRAME_PARENT)) || grand)
+	/* its stack (FRAME_ROOT) and its parent */
+	if (!l || bpf_probe_read_user(head, sizeof(head), (const void *)(frame + FRAME_ROOT)))
 		return 0;
-	bpf_probe_read_user(&op, sizeof(op), (const void *)(frame + l->frame_op));
-	if (sets && sets->wanted && !(sets->wanted >> (op & 63) & 1))
+	if (!head[1]) {
+		count_end(proc, thread, head[0]);
 		return 0;
-	if (bpf_probe_read_user(&key.addr, 8, (const void *)(frame + l->frame_ret)) || !key.addr)
-		return 0;
-	if (!bpf_map_lookup_elem(&callbacks, &key) &&
-	    bpf_map_update_elem(&callbacks, &key, &seen, BPF_NOEXIST) == -7 /* E2BIG */)
-		layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_MAP_FULL);
+	}
+	last = bpf_map_lookup_elem(&ending, &thread);
+	if (!last || *last != head[0])
+		bpf_map_update_elem(&ending, &thread, &head[0], BPF_ANY);
+	if (!bpf_probe_read_user(&grand, 8, (const void *)(head[1] + FRAME_PARENT)) && !grand)
+		note_callback(l, tgid, frame);
 	return 0;
 }
 

@@ -15,6 +15,21 @@ struct {
 	__type(value, struct wire_node);
 } nodes SEC(".maps");
 
+/* Changes whenever "nodes" has changed; never 0. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} generation SEC(".maps");
+
+static __always_inline __u32 node_generation(void)
+{
+	__u32 zero = 0, *n = bpf_map_lookup_elem(&generation, &zero);
+
+	return n ? *n : 0;
+}
+
 static __always_inline struct wire_node *node_get(__u32 tgid, __u64 xlator)
 {
 	struct wire_node_key key = { .xlator = xlator, .tgid = tgid };

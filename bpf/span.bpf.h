@@ -134,18 +134,31 @@ out_full:
 	return NULL;
 }
 
-static __always_inline struct wire_pool_slot *slot_get(const struct wire_slot_key *key)
+/* Number of a key's slot, or NULL: there is none left. */
+static __always_inline __u32 *slot_number(const struct wire_slot_key *key)
 {
-	__u32 *at = bpf_map_lookup_elem(&slots, key), i;
+	__u32 *at = bpf_map_lookup_elem(&slots, key);
 
 	if (!at)
 		at = slot_make(key);
-	if (!at) {
+	if (!at)
 		layer_drop(key->target, WIRE_LOST_MAP_FULL);
-		return NULL;
-	}
-	i = *at + cfg.slots * (bpf_get_smp_processor_id() % (cfg.shards ?: 1));
+	return at;
+}
+
+/* This CPU's part of a slot. */
+static __always_inline struct wire_pool_slot *slot_at(__u32 number)
+{
+	__u32 i = number + cfg.slots * (bpf_get_smp_processor_id() % (cfg.shards ?: 1));
+
 	return bpf_map_lookup_elem(&pool, &i);
+}
+
+static __always_inline struct wire_pool_slot *slot_get(const struct wire_slot_key *key)
+{
+	__u32 *at = slot_number(key);
+
+	return at ? slot_at(*at) : NULL;
 }
 
 static __always_inline void raise_max(__u64 *max, __u64 v)

@@ -44,10 +44,10 @@ static __always_inline __u32 syscall_entry(long nr)
 
 /*
  * The traced process that a hook was hit in, and how to tell its own file operations apart. For
- * most of the host that is one look at an empty row. row: NULL where the process's row was taken.
+ * most of the host that is one look at an empty row. count: NULL where the process's row was taken.
  */
 struct hit {
-	struct wire_traced *row;
+	struct wire_traced_shard *count;
 	__u32 local_target;
 	__u64 begin; /* of a hit that is timed; else 0 */
 	__u32 shift; /* it stands for 1 << shift hits */
@@ -62,16 +62,16 @@ static __always_inline int find_traced(struct hit *h)
 	if (!row || !row->tgid)
 		return 0;
 	h->local_target = row->local_target;
+	h->count = &row->shard[bpf_get_smp_processor_id() % WIRE_MAX_SHARDS];
 	if (row->tgid != tgid) {
 		proc = proc_get(tgid);
 		if (!proc)
 			return 0;
 		h->local_target = proc->local_target;
-		row = NULL;
+		h->count = NULL;
 	}
 	/* the compiler must test the pointer itself from here on, for the verifier */
-	barrier_var(row);
-	h->row = row;
+	barrier_var(h->count);
 	return 1;
 }
 
@@ -85,10 +85,10 @@ static __always_inline void hit_begin(struct hit *h)
 	__u32 scrambled;
 
 	h->begin = 0;
-	if (!h->row)
+	if (!h->count)
 		return;
-	h->shift = h->row->calls < WIRE_TRACED_FIRST ? 0 : WIRE_TRACED_SHIFT;
-	scrambled = (__u32)h->row->calls * 2654435769U;
+	h->shift = h->count->calls < WIRE_TRACED_FIRST ? 0 : WIRE_TRACED_SHIFT;
+	scrambled = (__u32)h->count->calls * 2654435769U;
 	if (!h->shift || !(scrambled >> (32 - WIRE_TRACED_SHIFT)))
 		h->begin = bpf_ktime_get_ns();
 }
@@ -96,8 +96,8 @@ static __always_inline void hit_begin(struct hit *h)
 static __always_inline void hit_end(const struct hit *h)
 {
 	if (h->begin)
-		__sync_fetch_and_add(&h->row->timed_ns, (bpf_ktime_get_ns() - h->begin)
-								<< h->shift);
+		__sync_fetch_and_add(&h->count->timed_ns, (bpf_ktime_get_ns() - h->begin)
+								  << h->shift);
 }
 
 static __always_inline void begin_call(struct pt_regs *regs, __u32 entry, __u32 local_target)
@@ -129,8 +129,8 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long nr)
 
 	if (!find_traced(&h))
 		return 0;
-	if (h.row)
-		__sync_fetch_and_add(&h.row->calls, 1);
+	if (h.count)
+		__sync_fetch_and_add(&h.count->calls, 1);
 	entry = syscall_entry(nr);
 	if (!entry)
 		return 0;

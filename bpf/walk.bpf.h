@@ -2,8 +2,8 @@
 /*
  * walk.bpf.h: one request's accounting. From frames that were read (gluster.bpf.c) it resolves and
  * clips their intervals, charges each finished span of the thread to the innermost frame it ran in,
- * forms the union of every node's children, and enters each node's self and inclusive time once.
- * It knows frames and spans, not how a process stores them.
+ * and forms the union of every node's children; enter.bpf.h makes figures of that. It knows frames
+ * and spans, not how a process stores them.
  */
 #ifndef BRICKTOP_WALK_BPF_H
 #define BRICKTOP_WALK_BPF_H
@@ -18,21 +18,46 @@ struct walk_frame {
 	__u64 begin, end;                   /* resolved and clipped */
 	__u64 covered;                      /* union of its children so far */
 	__u64 seg_begin, seg_end, prev_end; /* newest merged interval, end of the one before it */
+	__u64 bytes;                        /* moved by the spans in it and below it */
 	__u16 parent, layer, op, target;
 	__u8 stack, flags, node_flags, hops;
-	__u16 this_layer, pad; /* WIRE_FRAME_MARKED: layer of the xlator it ended in */
+	__u16 this_layer; /* WIRE_FRAME_MARKED: layer of the xlator it ended in */
+	__u16 failed;     /* 1: the request's error came back through it */
+	__u64 children;   /* entered below it */
+};
+
+/*
+ * What a thread's requests need over and over is looked up once: rows by their key, xlators by
+ * their place in a request. A row stays for good; nodes are of one generation.
+ */
+#define WALK_MEMOS 64
+
+struct walk_row_memo {
+	struct wire_slot_key key;
+	__u32 slot; /* 1 + its number; 0: nothing yet */
+};
+
+struct walk_node_memo {
+	__u64 xlator;
+	__u32 generation; /* 0: nothing yet */
+	__u16 target, layer, flags, pad;
 };
 
 /* Scratch of one thread: uprobe programs can be preempted. */
 struct walk {
 	__u32 n, n_stacks;
+	__u32 n_joined, pad2;             /* copies that share the place of an earlier one */
 	__u32 first[WIRE_MAX_STACKS + 1]; /* frames of stack s: first[s] .. first[s + 1] - 1 */
 	__u32 cursor[WIRE_MAX_STACKS];
 	__u64 stack[WIRE_MAX_STACKS];
 	__u64 pool, unique, watermark, now, thread_begin;
 	__u64 span_pos, spans_from; /* ring positions: next, first looked at */
 	__u64 max_end;
+	__u64 original; /* of a copy: the stack of its request, which waits; 0: none does */
 	__s64 result;
+	__u64 raiser; /* result < 0: the xlator that raised that error; 0: the root did */
+	__u64 bytes;  /* moved by all spans of the request */
+	__s32 op_errno, stack_error;
 	__u32 tgid, tid;
 	__u32 max_hops;
 	__u32 faults; /* bits 1 << enum wire_check */
@@ -41,8 +66,13 @@ struct walk {
 	__u64 tail_last;              /* newest xlator of the frame being split; 0: none yet */
 	__u32 n_marked, marked_done;  /* frames with WIRE_FRAME_MARKED: all, dumped */
 	__u64 done_stack, done_begin; /* request walked last, and the begin of its newest pass */
-	__u32 has_ledger, pad;        /* 1: the frames below the last hop ran on this thread */
-	__u8 raw[256];                /* one structure of the process, as read */
+	__u32 has_ledger;             /* 1: the frames below the last hop ran on this thread */
+	__u16 no_raiser;              /* 1: who raised the error is not known */
+	__u16 no_bytes;               /* 1: what its frames moved is not known */
+	__u32 generation, pad;        /* of "nodes", as this walk began */
+	struct walk_row_memo row[WALK_MEMOS];
+	struct walk_node_memo node[WALK_MEMOS];
+	__u8 raw[256]; /* one structure of the process, as read */
 	struct walk_frame frame[WIRE_MAX_FRAMES];
 };
 _Static_assert(sizeof(struct walk) < 64800, "a task storage value has at most 64,800 bytes");
@@ -53,10 +83,6 @@ struct {
 	__type(key, int);
 	__type(value, struct walk);
 } walks SEC(".maps");
-
-#define FAULTS_OF_SUM                                                                   \
-	(1 << WIRE_CHECK_OUTSIDE | 1 << WIRE_CHECK_NEGATIVE | 1 << WIRE_CHECK_UNSPLIT | \
-	 1 << WIRE_CHECK_ORPHAN)
 
 /* What the callbacks of bpf_loop() get; it must lie on the stack. */
 struct walker {
@@ -205,8 +231,10 @@ static __always_inline void walk_place_frame(struct walk *w, __u32 i)
 	if (!(p->flags & WIRE_FRAME_COUNTED))
 		return;
 	walk_clip(w, f, p);
-	if (f->flags & WIRE_FRAME_COUNTED)
+	if (f->flags & WIRE_FRAME_COUNTED) {
+		p->children++;
 		walk_cover(w, p, f->begin, f->end);
+	}
 }
 
 /* ---- spans ------------------------------------------------------------- */
@@ -248,6 +276,8 @@ static __always_inline void walk_claim(struct walk *w, struct wire_span *span)
 	if (!f || !span_take(span, SPAN_CLAIMED))
 		return;
 	span->frame = c.best;
+	f->bytes += span->bytes;
+	w->bytes += span->bytes;
 	walk_cover(w, f, span->begin, span->end);
 }
 
@@ -330,156 +360,6 @@ static long find_thread_begin(__u32 i, struct walker *m)
 		if (f->begin && f->begin < w->thread_begin)
 			w->thread_begin = f->begin;
 	}
-	return 0;
-}
-
-/* ---- entering a request ------------------------------------------------ */
-
-static __always_inline void walk_key(const struct walk *w, struct wire_slot_key *key)
-{
-	__builtin_memset(key, 0, sizeof(*key));
-	key->target = w->target;
-	key->op = w->op;
-	key->root = w->root;
-	key->origin = w->origin;
-}
-
-static long enter_frame(__u32 i, struct walker *m)
-{
-	struct walk *w = m->w;
-	struct walk_frame *f = walk_frame_at(w, i), *p;
-	struct wire_slot_key key;
-	struct wire_pool_slot *slot;
-
-	if (!f)
-		return 1;
-	if (!(f->flags & WIRE_FRAME_COUNTED))
-		return 0;
-	if (f->covered > f->end - f->begin) {
-		w->faults |= 1 << WIRE_CHECK_NEGATIVE;
-		layer_drop(w->target, WIRE_LOST_ABSURD);
-		return 0;
-	}
-	walk_key(w, &key);
-	key.layer = f->layer;
-	p = i ? walk_frame_at(w, f->parent) : NULL;
-	if (p)
-		key.parent = p->layer;
-	slot = slot_get(&key);
-	if (!slot)
-		return 0;
-	slot_add(slot, f->end - f->begin - f->covered, f->end - f->begin);
-	return 0;
-}
-
-static long enter_span(__u32 i, struct walker *m)
-{
-	struct walk *w = m->w;
-	struct wire_span *span;
-	struct walk_frame *f;
-	struct wire_slot_key key;
-
-	if (!m->l)
-		return 1;
-	span = &m->l->ring[(w->spans_from + i) % WIRE_LEDGER];
-	f = walk_frame_at(w, span->frame);
-	if (span->claimed != SPAN_CLAIMED)
-		return 0;
-	span->claimed = SPAN_ENTERED;
-	if (!f || w->unsplit)
-		return 0;
-	walk_key(w, &key);
-	key.parent = f->layer;
-	span_account(span, &key);
-	return 0;
-}
-
-/* The whole request as one piece that nothing could split; nothing where it ended before it began.
- */
-static __always_inline struct wire_pool_slot *enter_unsplit(struct walk *w)
-{
-	struct walk_frame *root = &w->frame[0];
-	struct wire_slot_key key;
-	struct wire_pool_slot *slot;
-	__u64 incl = root->end > root->begin ? root->end - root->begin : 0;
-
-	layer_drop(w->target, w->unsplit - 1);
-	if (!(root->flags & WIRE_FRAME_COUNTED))
-		return NULL;
-	walk_key(w, &key);
-	key.layer = WIRE_LAYER_UNATTRIBUTED;
-	slot = slot_get(&key);
-	if (slot)
-		slot_add(slot, incl, incl);
-	return slot;
-}
-
-static __always_inline void check_count(struct walk *w, enum wire_check check, __u64 by)
-{
-	__u32 i = w->target * WIRE_CHECKS + check;
-	__u64 *n = bpf_map_lookup_elem(&checks, &i);
-
-	if (n)
-		__sync_fetch_and_add(n, by);
-}
-
-/* Count how the sum check came out, and what only the root knows: bytes and errors. */
-static __always_inline void enter_checks(struct walk *w, struct wire_pool_slot *root)
-{
-	int holds = !(w->faults & FAULTS_OF_SUM);
-	__u32 c;
-
-	check_count(w, WIRE_CHECK_WALKED, 1);
-	if (holds)
-		check_count(w, WIRE_CHECK_HOLDS, 1);
-	if (w->n_stacks > 1)
-		check_count(w, WIRE_CHECK_COPIES, w->n_stacks - 1);
-	for (c = WIRE_CHECK_OUTSIDE; c < WIRE_CHECK_COPIES; c++) {
-		if (w->faults & 1 << c)
-			check_count(w, c, 1);
-	}
-	if (!root)
-		return;
-	if (holds)
-		__sync_fetch_and_add(&root->holds, 1);
-	if (w->result < 0)
-		__sync_fetch_and_add(&root->errors, 1);
-	else if (w->op == 12 || w->op == 13) /* GF_FOP_READ, GF_FOP_WRITE: op_ret is a length */
-		__sync_fetch_and_add(&root->bytes, w->result);
-}
-
-/*
- * Account a request whose frames have been read and linked. A global function: the verifier looks
- * at it once, by itself.
- */
-__noinline int walk_account(struct walk *w, struct ledger *l)
-{
-	struct wire_pool_slot *root = NULL;
-	struct walker m = { .w = w, .l = l };
-	struct wire_slot_key key;
-	__u32 s;
-
-	if (!w)
-		return 0;
-	for (s = 0; s < WIRE_MAX_STACKS; s++)
-		w->cursor[s] = w->first[s];
-	w->thread_begin = ~0ULL;
-	bpf_loop(w->n, find_thread_begin, &m, 0);
-	if (l)
-		walk_find_spans(w, l);
-	w->spans_from = w->span_pos;
-	bpf_loop(WIRE_MAX_FRAMES + WIRE_LEDGER, merge_next, &m, 0);
-	if (l)
-		bpf_loop(l->head - w->spans_from, enter_span, &m, 0);
-	if (w->unsplit) {
-		root = enter_unsplit(w);
-	} else {
-		bpf_loop(w->n, enter_frame, &m, 0);
-		walk_key(w, &key);
-		key.layer = w->frame[0].layer;
-		root = slot_get(&key);
-	}
-	enter_checks(w, root);
 	return 0;
 }
 

@@ -59,7 +59,7 @@ struct wire_slot_key {
 	__u8 sub;     /* operation inside a fixed layer (enum wire_syscall); 0 for xlators */
 	__u8 parent_sub;
 	__u8 pad;
-};
+} __attribute__((aligned(4))); /* compared by words */
 _Static_assert(sizeof(struct wire_slot_key) == 12, "wire_slot_key");
 
 /* A slot as the collector has it: the sum over all shards. */
@@ -67,13 +67,15 @@ struct wire_slot {
 	__u64 count;
 	__u64 self_sum_ns, incl_sum_ns;
 	__u64 self_max_ns, incl_max_ns;
-	__u64 errors; /* replies with op_ret < 0 (root rows), failed calls (spans) */
-	__u64 bytes;
-	__u64 holds; /* root rows: requests in which every node's sum check holds */
+	__u64 errors; /* replies with op_ret < 0; below the root passages that such a reply came
+			 back through; failed calls (spans) */
+	__u64 bytes;  /* op_ret of reads and writes; below the root what calls under it moved */
+	__u64 holds;  /* root rows: requests in which every node's sum check holds */
+	__u64 no_errors, no_bytes; /* passages of which these are not known */
 	__u32 self[HIST_BUCKETS];
 	__u32 incl[HIST_BUCKETS];
 };
-_Static_assert(sizeof(struct wire_slot) == 64 + 8 * HIST_BUCKETS, "wire_slot");
+_Static_assert(sizeof(struct wire_slot) == 80 + 8 * HIST_BUCKETS, "wire_slot");
 
 /*
  * One slot of one shard (map "pool"). Every word only grows; the collector subtracts. The two
@@ -85,11 +87,13 @@ struct wire_pool_slot {
 	__u64 self_sum_ns, incl_sum_ns;
 	__u64 self_max_ns, incl_max_ns;
 	__u64 errors, bytes, holds;
+	__u64 no_errors, no_bytes;
+	__u64 pad[6]; /* to a cache line, like what comes before */
 	struct {
 		__u32 self, incl;
 	} bucket[HIST_BUCKETS];
 };
-_Static_assert(sizeof(struct wire_pool_slot) == 64 + 8 * HIST_BUCKETS, "wire_pool_slot");
+_Static_assert(sizeof(struct wire_pool_slot) == 128 + 8 * HIST_BUCKETS, "wire_pool_slot");
 
 /* What was lost, and why; one growing counter each (array map "losses": [target][loss]). */
 enum wire_loss {
@@ -219,8 +223,10 @@ struct wire_proc {
 	__u32 first_tid; /* first thread that hit a probe, and another one: the proof that */
 	__u32 other_tid; /* a pid filter matches the whole process (broken on early 6.6) */
 	__u64 probe_hits, stepped_hits; /* uprobe hits of its threads; those at a stepped site */
+	__u64 stacks; /* call stacks of it that probes have met: each once, copies included */
+	__u64 ends, bare_ends; /* discovery: stacks seen to end; those that never wound anything */
 };
-_Static_assert(sizeof(struct wire_proc) == 32, "wire_proc");
+_Static_assert(sizeof(struct wire_proc) == 56, "wire_proc");
 
 /*
  * Map "traced": tgid % WIRE_TRACED_ROWS -> the process, for hooks that every process of the host
@@ -228,21 +234,26 @@ _Static_assert(sizeof(struct wire_proc) == 32, "wire_proc");
  * counted.
  */
 #define WIRE_TRACED_ROWS  1024
-#define WIRE_TRACED_FIRST 4096 /* calls whose hits are all timed */
+#define WIRE_TRACED_FIRST 1024 /* calls, a shard, whose hits are all timed */
 #define WIRE_TRACED_SHIFT 4    /* of the later ones, one hit in 1 << 4 */
 
 struct wire_traced {
 	__u32 tgid; /* 0: nobody */
 	__u16 local_target, pad;
-	__u64 calls; /* system calls that its threads began: each is a hit at enter and at exit */
-	__u64 timed_ns; /* run time of their hits behind the filter, from those that are timed */
+	__u64 pad2[7]; /* all CPUs read what is above; each writes its own line of what is below */
+	struct wire_traced_shard {
+		__u64 calls;    /* that its threads began: each is a hit at enter and at exit */
+		__u64 timed_ns; /* run time of their hits behind the filter, by those timed */
+		__u64 pad[6];
+	} shard[WIRE_MAX_SHARDS]; /* by CPU number */
 };
-_Static_assert(sizeof(struct wire_traced) == 24, "wire_traced");
+_Static_assert(sizeof(struct wire_traced) == 64 * (1 + WIRE_MAX_SHARDS), "wire_traced");
 
 /* Map "layouts": offsets of one GlusterFS release (see user/gluster_layout.h). */
 struct wire_layout {
 	__u16 stack_myframes, stack_op;
-	__u16 frame_begin, frame_end, frame_this, frame_ret, frame_op, pad;
+	__u16 frame_begin, frame_end, frame_this, frame_ret, frame_op;
+	__u16 stack_err_xl; /* who raised the stack's error, which lies behind; 0: not known */
 };
 _Static_assert(sizeof(struct wire_layout) == 16, "wire_layout");
 
@@ -316,9 +327,11 @@ struct wire_dump_frame {
 	__u16 layer;
 	__u16 op;
 	__u8 stack;
-	__u8 flags; /* WIRE_FRAME_* */
+	__u8 flags;        /* WIRE_FRAME_* */
+	__u64 bytes;       /* moved by the calls in it and below it */
+	__u32 failed, pad; /* 1: the request's error came back through it */
 };
-_Static_assert(sizeof(struct wire_dump_frame) == 64, "wire_dump_frame");
+_Static_assert(sizeof(struct wire_dump_frame) == 80, "wire_dump_frame");
 
 #define WIRE_FRAME_COPY_ROOT 1 /* root frame of a copied stack: stands for the frame it copies */
 #define WIRE_FRAME_ON_THREAD 2 /* ran on the thread that walked */
@@ -356,10 +369,13 @@ struct wire_dump {
 	__s64 result;                    /* op_ret */
 	__u64 watermark;
 	__u32 n_frames, n_spans;
-	__u32 n_marks, pad2;
+	__u32 n_marks;
+	__s32 op_errno;
+	__s32 stack_error;          /* where result < 0: the stack's last error, and the layer of */
+	__u16 raiser, raiser_known; /* who raised it (0: nobody that is known) */
 	/* then n_frames wire_dump_frame, n_spans wire_span, n_marks wire_dump_marks */
 };
-_Static_assert(sizeof(struct wire_dump) == 48, "wire_dump");
+_Static_assert(sizeof(struct wire_dump) == 56, "wire_dump");
 
 /* What a frame with WIRE_FRAME_MARKED was split by, as recorded. */
 struct wire_dump_marks {

@@ -11,9 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "text.h"
+
+/* How long a FIFO's reader is waited for: two seconds. */
+#define READER_NAP_NS 20000000
+#define READER_NAPS   100
 
 void app_complain(const char *fmt, ...)
 {
@@ -45,22 +50,39 @@ void app_warn_stopped(pid_t pid)
 			     (int)pid, state[2]);
 }
 
+int app_open_file(const char *path, mode_t mode)
+{
+	const struct timespec nap = { .tv_nsec = READER_NAP_NS };
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+	int fd, naps = 0;
+
+	/* a FIFO opened in the ordinary way hangs until somebody reads it */
+	while ((fd = open(path, flags | O_NONBLOCK, mode)) < 0 && errno == ENXIO &&
+	       naps++ < READER_NAPS)
+		nanosleep(&nap, NULL);
+	if (fd >= 0 && fcntl(fd, F_SETFL, 0) == 0)
+		return fd;
+	if (errno == ENXIO)
+		app_complain("cannot write '%s': nobody reads it: start its reader first", path);
+	else
+		app_complain("cannot write '%s': %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 int app_open_output(const struct opts *opts)
 {
 	int fd;
 
-	if (!opts->out_path) {
-		/* main() has put something read-only in the place of a closed one */
-		fd = fcntl(STDOUT_FILENO, F_GETFL);
-		if (fd >= 0 && (fd & O_ACCMODE) != O_RDONLY)
-			return STDOUT_FILENO;
-		app_complain("standard output is closed: nowhere to report to");
-		return -1;
-	}
-	fd = open(opts->out_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0)
-		app_complain("cannot write '%s': %s", opts->out_path, strerror(errno));
-	return fd;
+	if (opts->out_path)
+		return app_open_file(opts->out_path, 0644);
+	/* main() has put something read-only in the place of a closed one */
+	fd = fcntl(STDOUT_FILENO, F_GETFL);
+	if (fd >= 0 && (fd & O_ACCMODE) != O_RDONLY)
+		return STDOUT_FILENO;
+	app_complain("standard output is closed: nowhere to report to");
+	return -1;
 }
 
 static bool is_traceable(const struct target *t)

@@ -33,5 +33,7 @@ void app_warn_stopped(pid_t pid);
 
 /* Where reports go: standard output, or opts->out_path. Complains. A descriptor, or -1. */
 int app_open_output(const struct opts *opts);
+/* A file to write, emptied. A FIFO without a reader is waited for, not for long. As above. */
+int app_open_file(const char *path, mode_t mode);
 
 #endif

@@ -24,6 +24,7 @@
 #define DRAIN_NS    (2 * CLOCK_NS_PER_SEC)
 #define CLOSE_NS    (10 * CLOCK_NS_PER_SEC)
 #define RING_PERIOD 10 /* ms between looks at the ring: producers never wake us */
+#define RETURN_NS   (10 * CLOCK_NS_PER_SEC) /* so long the last process is waited for */
 
 enum { EV_TIMER, EV_SIGNAL, EV_PROC }; /* EV_PROC + i: process i */
 
@@ -33,7 +34,7 @@ struct run {
 	struct sink *sink;
 	struct sink_dump_names names;
 	int epfd, timer, sigfd, out_fd, dump_fd;
-	uint64_t end_ns, next_report_ns, n_records;
+	uint64_t begin_ns, end_ns, next_report_ns, n_records;
 	bool stop;
 };
 
@@ -125,12 +126,9 @@ static int open_sink(struct run *r)
 	if (r->out_fd < 0)
 		return OPTS_EXIT_RUNTIME;
 	if (r->opts->dump_path) {
-		r->dump_fd =
-			open(r->opts->dump_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-		if (r->dump_fd < 0) {
-			app_complain("cannot write '%s': %s", r->opts->dump_path, strerror(errno));
+		r->dump_fd = app_open_file(r->opts->dump_path, 0600);
+		if (r->dump_fd < 0)
 			return OPTS_EXIT_RUNTIME;
-		}
 	}
 	config.out_fd = r->out_fd;
 	config.dump_fd = r->dump_fd;
@@ -192,16 +190,18 @@ static int on_event(struct run *r, uint64_t tag)
 	return 0;
 }
 
-/* 1 where nothing is left to watch that could come back. */
+/* Nothing is left to watch, and none that could come back has done so in time. */
 static bool is_over(const struct run *r)
 {
+	const struct session *s = r->session;
+	const struct session_proc *last;
 	size_t i;
 
-	for (i = 0; i < r->session->n_procs; i++) {
-		const struct session_proc *p = &r->session->procs[i];
-
-		if (!p->gone || r->session->targets[p->first].kind != TARGET_PROCESS)
-			return false;
+	if (!session_all_gone(s, &last))
+		return false;
+	for (i = 0; i < s->n_procs; i++) {
+		if (s->targets[s->procs[i].first].kind != TARGET_PROCESS)
+			return clock_mono_ns() - last->gone_ns > RETURN_NS;
 	}
 	return true;
 }
@@ -233,6 +233,16 @@ static int loop(struct run *r)
 
 /* ---- the course of an investigation ------------------------------------ */
 
+/* Any of the processes keeps statistics of its own. */
+static bool has_memory(const struct session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_procs && !s->procs[i].watch; i++)
+		;
+	return i < s->n_procs;
+}
+
 /*
  * The process's own statistics come first, and are on their way to the reader before the first BPF
  * program is loaded.
@@ -241,7 +251,7 @@ static int show_memory(struct run *r)
 {
 	int ret = session_start(r->session);
 
-	if (ret || r->opts->json)
+	if (ret || r->opts->json || !has_memory(r->session))
 		return ret;
 	ret = push_report(r, true);
 	if (!ret)
@@ -263,6 +273,7 @@ static int put_probes_in(struct run *r)
 		.dump_count = r->opts->dump_requests,
 		.split_tails = r->opts->split_tails,
 		.perf_only = uprobe && !strcmp(uprobe, "perf"),
+		.multi_blind = uprobe && !strcmp(uprobe, "blind"),
 	};
 
 	return r->opts->memory_only ? 0 : session_attach(r->session, &config);
@@ -274,9 +285,10 @@ static int measure(struct run *r)
 	int ret = put_probes_in(r), last;
 
 	ret = ret ?: session_start(r->session);
-	r->end_ns = clock_mono_ns() + r->opts->duration_ns;
+	r->begin_ns = clock_mono_ns();
+	r->end_ns = r->begin_ns + r->opts->duration_ns;
 	if (r->opts->interval_ns)
-		r->next_report_ns = clock_mono_ns() + r->opts->interval_ns;
+		r->next_report_ns = r->begin_ns + r->opts->interval_ns;
 	ret = ret ?: loop(r);
 	last = session_finish(r->session);
 	ret = ret ?: last;
@@ -285,6 +297,23 @@ static int measure(struct run *r)
 	session_detach(r->session);
 	take_dumps(r);
 	return ret;
+}
+
+/* Whoever waits for the exit status learns that the last part of the time nobody was there. */
+static int check_gone(const struct run *r)
+{
+	const struct session_proc *last;
+	double secs;
+
+	if (!session_all_gone(r->session, &last))
+		return OPTS_EXIT_OK;
+	secs = (double)(last->gone_ns - r->begin_ns) / (double)CLOCK_NS_PER_SEC;
+	if (r->session->n_procs == 1)
+		app_complain("process %d ended after %.1f s", (int)last->pid, secs);
+	else
+		app_complain("all %zu processes ended, the last one (%d) after %.1f s",
+			     r->session->n_procs, (int)last->pid, secs);
+	return OPTS_EXIT_RUNTIME;
 }
 
 static int investigate(struct run *r)
@@ -302,7 +331,7 @@ static int investigate(struct run *r)
 		return OPTS_EXIT_RUNTIME;
 	}
 	if (!r->opts->dump_requests || r->session->source)
-		return OPTS_EXIT_OK;
+		return check_gone(r);
 	app_complain("no request could be dumped: no probe is in, and the report says why");
 	return OPTS_EXIT_RUNTIME;
 }

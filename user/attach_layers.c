@@ -139,6 +139,8 @@ static void add_slot(const struct source *src, __u32 index, struct wire_slot *re
 		ret_sum->errors += s->errors;
 		ret_sum->bytes += s->bytes;
 		ret_sum->holds += s->holds;
+		ret_sum->no_errors += s->no_errors;
+		ret_sum->no_bytes += s->no_bytes;
 		if (self_max > ret_sum->self_max_ns)
 			ret_sum->self_max_ns = self_max;
 		if (incl_max > ret_sum->incl_max_ns)
@@ -150,15 +152,13 @@ static void add_slot(const struct source *src, __u32 index, struct wire_slot *re
 	}
 }
 
-/* What nobody's is may be anybody's: it is said of each target. */
 void source_read_losses(struct source *src, unsigned int target, __u64 ret_losses[WIRE_LOSSES])
 {
 	const volatile __u64 *own = src->losses + (size_t)target * WIRE_LOSSES;
-	const volatile __u64 *nobodys = src->losses + (size_t)WIRE_MAX_TARGETS * WIRE_LOSSES;
 	int i;
 
 	for (i = 0; i < WIRE_LOSSES; i++)
-		ret_losses[i] = own[i] + nobodys[i];
+		ret_losses[i] = own[i];
 }
 
 void source_read_checks(struct source *src, unsigned int target, __u64 ret_checks[WIRE_CHECKS])
@@ -318,86 +318,37 @@ static void tell_nameless(const struct source *src, struct model *m)
 				     "are shown by number");
 }
 
+/* Nobody knows of which target the kernel, or a walk that found none, lost something. */
+static void feed_losses(struct source *src, struct model *m, unsigned int n_targets)
+{
+	__u64 own[WIRE_LOSSES], nobodys[WIRE_LOSSES], misses = source_recursion_misses(src);
+	unsigned int t, i;
+
+	source_read_losses(src, WIRE_MAX_TARGETS, nobodys);
+	for (t = 0; t < n_targets; t++) {
+		source_read_losses(src, t, own);
+		own[WIRE_LOST_MAP_FULL] += count_refused(src, t);
+		for (i = 0; i < WIRE_LOSSES && n_targets == 1; i++)
+			own[i] += nobodys[i];
+		model_feed_lost(m, t, own, n_targets == 1 ? misses : MODEL_NOT_COUNTED,
+				MODEL_NOT_COUNTED);
+	}
+	if (n_targets > 1)
+		model_feed_lost(m, MODEL_UNASSIGNED, nobodys, misses, MODEL_NOT_COUNTED);
+}
+
 int source_feed(struct source *src, struct model *m, unsigned int n_targets)
 {
-	__u64 losses[WIRE_LOSSES], checks[WIRE_CHECKS], misses = source_recursion_misses(src);
+	__u64 checks[WIRE_CHECKS];
 	unsigned int t;
 	int ret = feed_slots(src, m);
 
 	if (src->is_last)
 		tell_nameless(src, m);
+	feed_losses(src, m, n_targets);
 	for (t = 0; t < n_targets; t++) {
-		source_read_losses(src, t, losses);
 		source_read_checks(src, t, checks);
-		losses[WIRE_LOST_MAP_FULL] += count_refused(src, t);
-		model_feed_lost(m, t, losses, misses, MODEL_NOT_COUNTED);
 		model_feed_checks(m, t, checks);
 	}
 	return ret;
-}
-
-/* ---- what it costs ----------------------------------------------------- */
-
-static bool is_uprobe(const char *name)
-{
-	return strstr(name, "__multi") || strstr(name, "__perf");
-}
-
-/* Uprobe programs run in targets only, the others in every process of the host. */
-void source_meter(struct source *src, struct meter_interval *interval)
-{
-	struct meter_prog prog, uprobes = { 0 }, tracepoints = { 0 }, *sum;
-	const char *name;
-	size_t i;
-	int fd;
-
-	for (i = 0; (fd = attach_prog_nth(src->attach, i, &name)) >= 0; i++) {
-		if (meter_read_prog(fd, &prog))
-			continue;
-		sum = is_uprobe(name) ? &uprobes : &tracepoints;
-		sum->run_ns += prog.run_ns;
-		sum->hits += prog.hits;
-	}
-	interval->not_counted = src->stats_fd < 0;
-	interval->uprobe_run_ns = uprobes.run_ns - src->last_uprobes.run_ns;
-	interval->emulated_hits = uprobes.hits - src->last_uprobes.hits;
-	interval->tracepoint_run_ns = tracepoints.run_ns - src->last_tracepoints.run_ns;
-	interval->tracepoint_hits = tracepoints.hits - src->last_tracepoints.hits;
-	src->last_uprobes = uprobes;
-	src->last_tracepoints = tracepoints;
-}
-
-int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret_paid)
-{
-	__u32 at = (__u32)tgid % WIRE_TRACED_ROWS;
-	struct meter_target paid = { 0 };
-	struct wire_traced row;
-	struct wire_proc proc;
-
-	if (source_get_proc(src, tgid, &proc))
-		return -ENOENT;
-	paid.stepped_hits = proc.stepped_hits;
-	paid.emulated_hits = proc.probe_hits - proc.stepped_hits;
-	if (!bpf_map_lookup_elem(attach_map_fd(src->attach, "traced"), &at, &row) &&
-	    row.tgid == (__u32)tgid) {
-		paid.has_tracepoints = true;
-		paid.tracepoint_hits = 2 * row.calls;
-		paid.tracepoint_work_ns = row.timed_ns;
-	}
-	*ret_paid = paid;
-	return 0;
-}
-
-uint64_t source_recursion_misses(struct source *src)
-{
-	struct meter_prog prog;
-	uint64_t misses = 0;
-	size_t i;
-	int fd;
-
-	for (i = 0; (fd = attach_prog_nth(src->attach, i, NULL)) >= 0; i++) {
-		if (!meter_read_prog(fd, &prog))
-			misses += prog.missed;
-	}
-	return misses;
 }

@@ -86,7 +86,10 @@ struct gluster_stat {
 int gluster_stats_read(struct gluster_proc *gp, const struct gluster_xlator *xl,
 		       struct gluster_stat stats[GLUSTER_MAX_FOP]);
 
-/* Call stacks ever created (pool.total_count). 0, -ENOTSUP before 4.0, -errno. */
-int gluster_pool_created(struct gluster_proc *gp, uint64_t *ret_created);
+/*
+ * Call stacks that have ended since the process started: created (pool.total_count) less those that
+ * are there (pool.cnt). 0, -ENOTSUP before 4.0, -errno.
+ */
+int gluster_pool_ended(struct gluster_proc *gp, uint64_t *ret_ended);
 
 #endif

@@ -32,6 +32,7 @@ struct gluster_layout {
 	uint16_t xl_pass_through;
 	uint16_t pool_total_count;
 	uint16_t stack_ctx, stack_myframes, stack_op, stack_type, stack_ctime;
+	uint16_t stack_err_xl; /* xlator that raised the last error; the error (int) lies behind */
 	uint16_t frame_begin, frame_end, frame_local, frame_this, frame_ret, frame_cookie, frame_op;
 	uint16_t frame_complete, frame_wind_from, frame_wind_to, frame_size;
 	uint16_t fd_inode, inode_ia_type, inode_dentry_list, dentry_name, dentry_parent;

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define MAX_COUNT      (1ULL << 48)
+#define POOL_CNT       0x10 /* of call_pool: stacks that are there; the same in all releases */
+#define POOL_BYTES     0x20
 #define MAX_LATENCY_NS 7.2e16 /* two years; a double read as an integer is above 2^60 */
 
 static double to_double(uint64_t word)
@@ -129,11 +131,23 @@ int gluster_stats_read(struct gluster_proc *gp, const struct gluster_xlator *xl,
 	return 0;
 }
 
-int gluster_pool_created(struct gluster_proc *gp, uint64_t *ret_created)
+int gluster_pool_ended(struct gluster_proc *gp, uint64_t *ret_ended)
 {
-	if (gp->layout->pool_total_count == GLUSTER_ABSENT)
+	const unsigned int total = gp->layout->pool_total_count;
+	uint8_t raw[POOL_BYTES];
+	uint64_t created, there;
+	int ret;
+
+	if (total == GLUSTER_ABSENT)
 		return -ENOTSUP;
-	return procmem_read_u64(gp->pm, gp->pool_addr + gp->layout->pool_total_count, ret_created);
+	ret = procmem_read(gp->pm, gp->pool_addr, raw, sizeof(raw));
+	if (ret)
+		return ret;
+	created = gluster_word(raw, total);
+	/* a new stack is there a moment before it counts as created */
+	there = gluster_word(raw, POOL_CNT);
+	*ret_ended = created > there ? created - there : 0;
+	return 0;
 }
 
 /* What a right layout cannot show. Only what is impossible counts, not what is unusual. */

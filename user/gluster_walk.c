@@ -79,7 +79,10 @@ static int read_text(struct gluster_probe *p, uint64_t addr, char **ret_text)
 	return *ret_text ? 0 : -ENOMEM;
 }
 
-/* Any bytes but control characters: paths are in whatever encoding their owner likes. */
+/*
+ * Any bytes but control characters, as a volume file can hold them: what has some was read at the
+ * wrong place. Paths are what their owner likes, and are told by their first character.
+ */
 int gluster_read_name(struct gluster_probe *p, uint64_t ptr_addr, char **ret_name)
 {
 	char *name = NULL;
@@ -87,7 +90,7 @@ int gluster_read_name(struct gluster_probe *p, uint64_t ptr_addr, char **ret_nam
 
 	if (err)
 		return err;
-	for (const char *s = name; *s && !err; s++)
+	for (const char *s = name; *s && *name != '/' && !err; s++)
 		if ((unsigned char)*s < 0x20 || *s == 0x7f)
 			err = gluster_fail(p, "a name at %#" PRIx64 " is not printable", ptr_addr);
 	if (!err && !*name)

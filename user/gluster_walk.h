@@ -61,7 +61,10 @@ struct gluster_raw_xlator {
 
 int gluster_read_xlator(struct gluster_probe *p, uint64_t addr, struct gluster_raw_xlator *ret_xl);
 uint64_t gluster_word(const void *bytes, unsigned int offset);
-/* An xlator's name (printable) and type ("class/kind", or "meta"; ASCII); malloc'ed, raw. */
+/*
+ * An xlator's name (printable, or a path of any bytes) and type ("class/kind", or "meta"; ASCII);
+ * malloc'ed, raw.
+ */
 int gluster_read_name(struct gluster_probe *p, uint64_t ptr_addr, char **ret_name);
 int gluster_read_type(struct gluster_probe *p, uint64_t ptr_addr, char **ret_type);
 /* The xlators of a parents or children list: at most max. */

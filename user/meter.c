@@ -23,7 +23,8 @@
 #define BATCHES        20
 #define EMULATED_BATCH 5 /* calls */
 #define STEPPED_BATCH  2
-#define SYSCALL_BATCH  500
+#define SYSCALL_BATCH  5
+#define SYSCALLS       4 /* in a row, as a thread makes them while it serves a request */
 #define CACHE_LINE     64
 #define CACHE_BYTES    (1 << 20) /* where the size of the second-level cache is not known */
 
@@ -61,10 +62,13 @@ __asm__(".pushsection .text\n"
 	".popsection\n");
 /* clang-format on */
 
-/* The cheapest system call: all pay the same for the tracepoints. */
-static void call_syscall(void)
+/* The cheapest system call, some times: all pay the same for the tracepoints. */
+static void make_syscalls(void)
 {
-	syscall(SYS_getppid);
+	int i;
+
+	for (i = 0; i < SYSCALLS; i++)
+		syscall(SYS_getppid);
 }
 
 static int read_clock(clockid_t clock, uint64_t *ret_ns)
@@ -77,15 +81,15 @@ static int read_clock(clockid_t clock, uint64_t *ret_ns)
 	return 0;
 }
 
-/* Programs that a call runs into, each once. */
+/* Programs that a call runs into, each so many times. */
 struct hooks {
 	int fd[2];
-	unsigned int n;
+	unsigned int n, hits;
 };
 
 struct timing {
 	double call_ns; /* of a call, its hooks' run time taken off */
-	double run_ns;  /* the hooks' run time in a call */
+	double run_ns;  /* the hooks' run time in a call, each program's hits together */
 	bool missed;    /* fewer hits than calls: a hook that misses would look cheap */
 };
 
@@ -163,7 +167,8 @@ static struct timing time_calls(void (*func)(void), unsigned int batch,
 	for (b = 0; b < BATCHES; b++) {
 		timing[b].call_ns = (double)time_batch(func, batch, work) / batch;
 		for (i = 0; i < hooks->n; i++)
-			timing[b].run_ns += hit_run_ns(hooks->fd[i], batch, &seen[i], &missed);
+			timing[b].run_ns +=
+				hooks->hits * hit_run_ns(hooks->fd[i], batch, &seen[i], &missed);
 		timing[b].call_ns -= timing[b].run_ns;
 	}
 	qsort(timing, BATCHES, sizeof(timing[0]), compare_calls);
@@ -232,24 +237,17 @@ static void time_sites(const struct other_work *work, const struct hooks *hooks,
 	*ret_stepped = time_calls(meter_stepped_site, STEPPED_BATCH, work, hooks);
 }
 
-static void calibrate_uprobes(enum uprobe_kind kind, int prog_fd, struct meter_calibration *cal,
-			      char *err, size_t err_size)
+static void calibrate_uprobes(enum uprobe_kind kind, int prog_fd, const struct other_work *work,
+			      struct meter_calibration *cal, char *err, size_t err_size)
 {
-	const struct hooks hooks = { .fd = { prog_fd }, .n = 1 };
-	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
-	struct other_work work = { .bytes = (size_t)(cache > 0 ? cache : CACHE_BYTES) / 2 };
+	const struct hooks hooks = { .fd = { prog_fd }, .n = 1, .hits = 1 };
 	struct uprobe_links links = { 0 };
 	struct timing emulated[2], stepped[2];
 
-	work.memory = calloc(1, work.bytes);
-	if (!work.memory) {
-		snprintf(err, err_size, "cannot calibrate uprobes: out of memory");
-		return;
-	}
-	time_sites(&work, &no_hooks, &emulated[0], &stepped[0]);
+	time_sites(work, &no_hooks, &emulated[0], &stepped[0]);
 	if (attach_sites(kind, prog_fd, &links, err, err_size))
-		goto out_free;
-	time_sites(&work, &hooks, &emulated[1], &stepped[1]);
+		return;
+	time_sites(work, &hooks, &emulated[1], &stepped[1]);
 	uprobe_links_close(&links);
 	if (emulated[1].missed || stepped[1].missed)
 		snprintf(err, err_size, "cannot calibrate uprobes: fewer hits than calls");
@@ -257,24 +255,22 @@ static void calibrate_uprobes(enum uprobe_kind kind, int prog_fd, struct meter_c
 	cal->emulated_ns = overhead_ns(&emulated[0], &emulated[1]);
 	cal->has_stepped = !stepped[1].missed;
 	cal->stepped_ns = overhead_ns(&stepped[0], &stepped[1]);
-
-out_free:
-	free((void *)work.memory);
 }
 
-static void calibrate_tracepoints(int enter_fd, int exit_fd, struct meter_calibration *cal,
-				  char *err, size_t err_size)
+/* The clock is read by a system call as well: between two readings lies one more than was made. */
+static void calibrate_tracepoints(int enter_fd, int exit_fd, const struct other_work *work,
+				  struct meter_calibration *cal, char *err, size_t err_size)
 {
-	const struct hooks hooks = { .fd = { enter_fd, exit_fd }, .n = 2 };
-	const struct other_work none = { 0 }; /* system calls follow each other closely */
+	const struct hooks hooks = { .fd = { enter_fd, exit_fd }, .n = 2, .hits = SYSCALLS + 1 };
 	struct timing call[2];
 	int enter, leave;
 
-	call[0] = time_calls(call_syscall, SYSCALL_BATCH, &none, &no_hooks);
+	make_syscalls();
+	call[0] = time_calls(make_syscalls, SYSCALL_BATCH, work, &no_hooks);
 	enter = bpf_raw_tracepoint_open(NULL, enter_fd);
 	leave = enter < 0 ? enter : bpf_raw_tracepoint_open(NULL, exit_fd);
 	if (leave >= 0)
-		call[1] = time_calls(call_syscall, SYSCALL_BATCH, &none, &hooks);
+		call[1] = time_calls(make_syscalls, SYSCALL_BATCH, work, &hooks);
 	if (leave < 0)
 		snprintf(err, err_size, "cannot calibrate tracepoint '%s': %s",
 			 enter < 0 ? "sys_enter" : "sys_exit", strerror(-leave));
@@ -282,8 +278,8 @@ static void calibrate_tracepoints(int enter_fd, int exit_fd, struct meter_calibr
 		snprintf(err, err_size, "cannot calibrate tracepoints: fewer hits than calls");
 	if (leave >= 0 && !call[1].missed) {
 		cal->has_tracepoint = true;
-		cal->tracepoint_ns = overhead_ns(&call[0], &call[1]) / 2;
-		cal->filter_ns = call[1].run_ns / 2;
+		cal->tracepoint_ns = overhead_ns(&call[0], &call[1]) / (2 * hooks.hits);
+		cal->filter_ns = call[1].run_ns / (2 * hooks.hits);
 	}
 	if (leave >= 0)
 		close(leave);
@@ -324,11 +320,19 @@ static void calibrate_all(enum uprobe_kind kind, const struct calibrate *skel,
 	int prog = bpf_program__fd(kind == UPROBE_MULTI ? skel->progs.on_hit__multi :
 							  skel->progs.on_hit__perf);
 	int enter = bpf_program__fd(skel->progs.on_enter__btf);
+	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+	struct other_work work = { .bytes = (size_t)(cache > 0 ? cache : CACHE_BYTES) / 2 };
 
-	calibrate_uprobes(kind, prog, cal, err, err_size);
+	work.memory = calloc(1, work.bytes);
+	if (!work.memory) {
+		snprintf(err, err_size, "cannot calibrate: out of memory");
+		return;
+	}
+	calibrate_uprobes(kind, prog, &work, cal, err, err_size);
 	if (enter >= 0)
-		calibrate_tracepoints(enter, bpf_program__fd(skel->progs.on_exit__btf), cal, err,
-				      err_size);
+		calibrate_tracepoints(enter, bpf_program__fd(skel->progs.on_exit__btf), &work, cal,
+				      err, err_size);
+	free((void *)work.memory);
 }
 
 int meter_calibrate(enum uprobe_kind kind, struct meter_calibration *ret_cal, char *err,

@@ -198,6 +198,16 @@ bool model_requests(const struct model *m, unsigned int target, unsigned int fop
 	return t && model_memory_calls(t, fop, true, ret_calls);
 }
 
+bool model_requests_node(const struct model *m, unsigned int target, unsigned int *ret_node)
+{
+	const struct model_tgt *t = target < WIRE_MAX_TARGETS ? m->targets[target] : NULL;
+	const struct model_known *k = t ? model_memory_first(&t->graph) : NULL;
+
+	if (k)
+		*ret_node = k->order;
+	return k != NULL;
+}
+
 void model_feed_in_flight(struct model *m, unsigned int target, unsigned int fop, unsigned int n,
 			  uint64_t oldest_ns)
 {
@@ -211,6 +221,7 @@ void model_feed_in_flight(struct model *m, unsigned int target, unsigned int fop
 		f->at_start = m->window_open ? 0 : n;
 	f->fed = true;
 	f->unknown = false;
+	t->late_calls[fop] = 0;
 	f->now = n;
 	f->oldest_ns = n ? oldest_ns : 0;
 	f->sum += n;
@@ -223,6 +234,32 @@ void model_feed_in_flight_unknown(struct model *m, unsigned int target)
 
 	for (unsigned int fop = 0; t && fop < GLUSTER_MAX_FOP; fop++)
 		t->in_flight[fop].unknown = true;
+}
+
+void model_feed_readable(struct model *m, unsigned int target, bool readable)
+{
+	struct model_tgt *t = find_target(m, target);
+
+	if (!t)
+		return;
+	t->unreadable = !readable;
+	if (readable)
+		return;
+	model_feed_in_flight_unknown(m, target);
+	t->oldest.valid = false;
+}
+
+void model_feed_late(struct model *m, unsigned int target, unsigned int fop, uint64_t calls)
+{
+	struct model_tgt *t = find_target(m, target);
+	uint64_t before = 0;
+
+	if (!t || fop >= GLUSTER_MAX_FOP)
+		return;
+	/* a reset in between: nothing can be said of it */
+	if (!model_memory_calls(t, fop, true, &before) || calls < before)
+		calls = before;
+	t->late_calls[fop] = calls - before;
 }
 
 void model_feed_oldest(struct model *m, unsigned int target, const struct snap_oldest *oldest)
@@ -258,15 +295,18 @@ void model_feed_lost(struct model *m, unsigned int target, const __u64 losses[WI
 		     uint64_t recursion, uint64_t uprobe_missed)
 {
 	struct model_tgt *t = find_target(m, target);
+	struct model_losses *l = t ? &t->lost : &m->unassigned;
 
-	if (!t)
+	if (!t && target != MODEL_UNASSIGNED)
 		return;
 	for (unsigned int i = 0; i < WIRE_LOSSES; i++)
-		fold_growing(&t->losses[i], losses[i]);
-	fold_growing(&t->recursion, recursion);
-	t->has_uprobe_missed = uprobe_missed != MODEL_NOT_COUNTED;
-	if (t->has_uprobe_missed)
-		fold_growing(&t->uprobe_missed, uprobe_missed);
+		fold_growing(&l->losses[i], losses[i]);
+	l->has_recursion = recursion != MODEL_NOT_COUNTED;
+	if (l->has_recursion)
+		fold_growing(&l->recursion, recursion);
+	l->has_uprobe_missed = uprobe_missed != MODEL_NOT_COUNTED;
+	if (l->has_uprobe_missed)
+		fold_growing(&l->uprobe_missed, uprobe_missed);
 }
 
 void model_feed_cost(struct model *m, unsigned int target, const struct snap_cost *cost)
@@ -277,15 +317,16 @@ void model_feed_cost(struct model *m, unsigned int target, const struct snap_cos
 		t->cost = *cost;
 }
 
-void model_feed_gone(struct model *m, unsigned int target, bool gone, unsigned int restarts)
+void model_feed_gone(struct model *m, unsigned int target, uint64_t gone_ns, unsigned int restarts)
 {
 	struct model_tgt *t = find_target(m, target);
 
 	if (!t)
 		return;
-	t->gone = gone;
+	t->gone = gone_ns != 0;
+	t->gone_ns = gone_ns;
 	t->restarts = restarts;
-	if (!gone)
+	if (!gone_ns)
 		return;
 	/* its requests went with it */
 	drop_in_flight(t);
@@ -320,14 +361,34 @@ int model_feed_off(struct model *m, const char *what, const char *reason)
 	return model_feed_off_target(m, SNAP_ALL_TARGETS, what, reason);
 }
 
+void model_clear_off(struct model *m, int target, const char *what)
+{
+	struct snap_off off = { .target = target };
+	size_t i = 0;
+
+	text_sanitize(off.what, sizeof(off.what), what);
+	while (i < m->n_off && !is_same_off(&m->off[i], &off))
+		i++;
+	if (i == m->n_off)
+		return;
+	memmove(&m->off[i], &m->off[i + 1], (m->n_off - i - 1) * sizeof(off));
+	m->n_off--;
+}
+
+static void start_losses(struct model_losses *l)
+{
+	for (unsigned int i = 0; i < WIRE_LOSSES; i++)
+		l->losses[i].win = 0;
+	l->recursion.win = l->uprobe_missed.win = 0;
+}
+
 static void start_target(struct model_tgt *t)
 {
 	model_graph_start(&t->graph);
 	for (unsigned int i = 0; i < WIRE_CHECKS; i++)
 		t->checks[i].win = 0;
-	for (unsigned int i = 0; i < WIRE_LOSSES; i++)
-		t->losses[i].win = 0;
-	t->recursion.win = t->uprobe_missed.win = 0;
+	start_losses(&t->lost);
+	t->start_unreadable = t->unreadable;
 	for (unsigned int fop = 0; fop < GLUSTER_MAX_FOP; fop++) {
 		t->in_flight[fop].at_start = t->in_flight[fop].now;
 		t->in_flight[fop].start_unknown = t->in_flight[fop].unknown;
@@ -340,6 +401,7 @@ void model_start_window(struct model *m, uint64_t mono_ns, int64_t wall_ns)
 	m->window_open = true;
 	m->start_mono_ns = mono_ns;
 	m->start_wall_ns = wall_ns;
+	start_losses(&m->unassigned);
 	for (size_t i = 0; i < m->slot_cap; i++)
 		if (m->slots[i])
 			model_slot_start(m->slots[i]);

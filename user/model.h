@@ -85,26 +85,45 @@ int model_feed_stats(struct model *m, unsigned int target, unsigned int node, un
  */
 bool model_requests(const struct model *m, unsigned int target, unsigned int fop,
 		    uint64_t *ret_calls);
+/* The node that these are counted at. false: none is. */
+bool model_requests_node(const struct model *m, unsigned int target, unsigned int *ret_node);
 void model_feed_in_flight(struct model *m, unsigned int target, unsigned int fop, unsigned int n,
 			  uint64_t oldest_ns);
 /* How many are in flight could not be told this time: neither the figure nor coverage is shown. */
 void model_feed_in_flight_unknown(struct model *m, unsigned int target);
+/*
+ * Whether the process's memory could be read this time. While it cannot, what was read before
+ * stands: nothing is said of rates, coverage and what is in flight.
+ */
+void model_feed_readable(struct model *m, unsigned int target, bool readable);
+/*
+ * Fed after the slots: requests of a fop that came in by then, counted as in model_requests(). What
+ * came in between, or was in flight before, may be in the slots and in no count yet.
+ */
+void model_feed_late(struct model *m, unsigned int target, unsigned int fop, uint64_t calls);
 /* Replaces the one fed before; invalid: there is none, or it is not known. */
 void model_feed_oldest(struct model *m, unsigned int target, const struct snap_oldest *oldest);
 void model_feed_probes(struct model *m, unsigned int target, const struct snap_probes *probes);
 void model_feed_checks(struct model *m, unsigned int target, const __u64 checks[WIRE_CHECKS]);
-/* uprobe_missed: MODEL_NOT_COUNTED where nobody counts them. */
+/*
+ * recursion, uprobe_missed: MODEL_NOT_COUNTED where nobody counts them. target MODEL_UNASSIGNED:
+ * what was lost of nobody knows which of the targets.
+ */
 #define MODEL_NOT_COUNTED (~0ULL)
+#define MODEL_UNASSIGNED  WIRE_MAX_TARGETS
 void model_feed_lost(struct model *m, unsigned int target, const __u64 losses[WIRE_LOSSES],
 		     uint64_t recursion, uint64_t uprobe_missed);
 void model_feed_cost(struct model *m, unsigned int target, const struct snap_cost *cost);
-void model_feed_gone(struct model *m, unsigned int target, bool gone, unsigned int restarts);
+/* gone_ns: when its process ended (CLOCK_MONOTONIC); 0: it is there. */
+void model_feed_gone(struct model *m, unsigned int target, uint64_t gone_ns, unsigned int restarts);
 /*
  * What cannot be seen, and why; the last reason for the same thing counts. Of one target, or of all
  * (SNAP_ALL_TARGETS, and model_feed_off()). 0, or -ENOSPC: one thing too many.
  */
 int model_feed_off_target(struct model *m, int target, const char *what, const char *reason);
 int model_feed_off(struct model *m, const char *what, const char *reason);
+/* It can be seen again. */
+void model_clear_off(struct model *m, int target, const char *what);
 
 /* Forget the window so far: what was fed last becomes the baseline. Until then there are no rates.
  */

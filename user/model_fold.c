@@ -82,6 +82,9 @@ int model_slot_fold(struct model_slot *s, const struct wire_slot *sum)
 	model_counter_fold(&s->errors, sum->errors, fresh || sum->errors < s->errors.last);
 	model_counter_fold(&s->bytes, sum->bytes, fresh || sum->bytes < s->bytes.last);
 	model_counter_fold(&s->holds, sum->holds, fresh || sum->holds < s->holds.last);
+	model_counter_fold(&s->no_errors, sum->no_errors,
+			   fresh || sum->no_errors < s->no_errors.last);
+	model_counter_fold(&s->no_bytes, sum->no_bytes, fresh || sum->no_bytes < s->no_bytes.last);
 	fold_side(&s->self, sum->self_sum_ns, sum->self_max_ns, sum->self, fresh);
 	fold_side(&s->incl, sum->incl_sum_ns, sum->incl_max_ns, sum->incl, fresh);
 	return 0;
@@ -98,6 +101,7 @@ static void start_side(struct model_side *side)
 void model_slot_start(struct model_slot *s)
 {
 	s->count.win = s->errors.win = s->bytes.win = s->holds.win = 0;
+	s->no_errors.win = s->no_bytes.win = 0;
 	start_side(&s->self);
 	start_side(&s->incl);
 }

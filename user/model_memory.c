@@ -59,24 +59,30 @@ static bool counts_anything(const struct model_known *k)
 	return false;
 }
 
-bool model_memory_calls(const struct model_tgt *t, unsigned int fop, bool lifetime,
-			uint64_t *ret_calls)
+const struct model_known *model_memory_first(const struct model_graph *g)
 {
-	const struct model_graph *g = &t->graph;
 	const struct model_known *k;
 
 	if (!g->n_nodes)
-		return false;
+		return NULL;
 	k = &g->known[g->map[0]];
 	/* A pass_through xlator counts nothing at all: the next one does. */
 	for (size_t steps = 0; k->n_children && steps < g->n_nodes; steps++) {
 		k = &g->known[k->children[0]];
-		if (!counts_anything(k))
-			continue;
-		*ret_calls = read_figure(k, fop, lifetime).count;
-		return true;
+		if (counts_anything(k))
+			return k;
 	}
-	return false;
+	return NULL;
+}
+
+bool model_memory_calls(const struct model_tgt *t, unsigned int fop, bool lifetime,
+			uint64_t *ret_calls)
+{
+	const struct model_known *k = model_memory_first(&t->graph);
+
+	if (k)
+		*ret_calls = read_figure(k, fop, lifetime).count;
+	return k != NULL;
 }
 
 bool model_memory_active(const struct model_tgt *t, unsigned int fop, bool lifetime)

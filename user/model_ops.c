@@ -231,7 +231,17 @@ static int memory_ops(const struct model *m, const struct model_tgt *t,
 
 /* ---- finishing --------------------------------------------------------- */
 
-/* Requests accounted / requests that the process completed, whoever made them. */
+static int64_t min_i64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Requests accounted / requests that the process completed, whoever made them. The process's counts
+ * are read first, the slots later, and its calls once more (model_feed_late()): what was in flight
+ * at the first look or came in until the last may be accounted already. So many beyond the count
+ * are no error; any more were accounted twice, and that is shown.
+ */
 static void set_coverage(const struct model_tgt *t, struct op_list *list, struct model_op *op)
 {
 	const struct model_in_flight *f;
@@ -239,19 +249,22 @@ static void set_coverage(const struct model_tgt *t, struct op_list *list, struct
 	int64_t completed;
 
 	/* of a process that is gone, the counts end at the last look before */
-	if (t->gone || !is_request(op->root) || op->fop == MODEL_NONE ||
+	if (t->gone || t->unreadable || !is_request(op->root) || op->fop == MODEL_NONE ||
 	    !model_memory_calls(t, op->fop, false, &calls))
 		return;
 	f = &t->in_flight[op->fop];
 	if (f->unknown || f->start_unknown)
 		return;
 	completed = (int64_t)calls + f->at_start - (int64_t)f->now;
-	if (completed <= 0)
-		return;
 	for (size_t i = 0; i < list->n; i++)
 		if (is_request(list->ops[i].root) && list->ops[i].fop == op->fop &&
 		    list->ops[i].op.source == SNAP_FROM_WALK)
 			accounted += list->ops[i].op.count;
+	if ((int64_t)accounted > completed)
+		completed += min_i64((int64_t)accounted - completed,
+				     (int64_t)(f->now + t->late_calls[op->fop]));
+	if (completed <= 0)
+		return;
 	op->op.coverage_pct.v = 100.0 * (double)accounted / (double)completed;
 	op->op.coverage_pct.valid = true;
 }
@@ -305,7 +318,9 @@ static int finish_ops(const struct model_tgt *t, const struct model_view *view, 
 			set_coverage(t, list, op);
 		set_in_flight(t, list, op);
 		/* how old the process is, or how long it lived, is not known here: no rate */
-		op->op.rate_hz.valid = secs > 0 && !lifetime && !t->gone;
+		op->op.rate_hz.valid = secs > 0 && !lifetime && !t->gone &&
+				       (op->op.source == SNAP_FROM_WALK ||
+					(!t->unreadable && !t->start_unreadable));
 		if (op->op.rate_hz.valid)
 			op->op.rate_hz.v = (double)op->op.count / secs;
 	}

@@ -50,6 +50,7 @@ struct model_side {
 struct model_slot {
 	struct wire_slot_key key;
 	struct model_counter count, errors, bytes, holds;
+	struct model_counter no_errors, no_bytes; /* passages of which these are not known */
 	struct model_side self, incl;
 };
 
@@ -65,6 +66,12 @@ struct model_memory {
 	uint64_t lat_count, lat_base_count;
 	double lat_total_ns, lat_base_ns;
 	bool has_counts, has_latency;
+};
+
+/* What was lost, of one target or of nobody knows whose. */
+struct model_losses {
+	struct model_counter losses[WIRE_LOSSES], recursion, uprobe_missed;
+	bool has_recursion, has_uprobe_missed;
 };
 
 struct model_known {
@@ -97,13 +104,15 @@ struct model_tgt {
 	enum wire_root root;
 	struct model_graph graph;
 	struct model_in_flight in_flight[GLUSTER_MAX_FOP];
-	struct model_counter checks[WIRE_CHECKS], losses[WIRE_LOSSES];
-	struct model_counter recursion, uprobe_missed;
-	bool has_uprobe_missed;
+	uint64_t late_calls[GLUSTER_MAX_FOP]; /* since the last statistics; see model_feed_late() */
+	struct model_counter checks[WIRE_CHECKS];
+	struct model_losses lost;
 	struct snap_cost cost;
 	struct snap_oldest oldest;
 	struct snap_probes probes;
 	bool gone;
+	uint64_t gone_ns;                  /* when it ended, CLOCK_MONOTONIC */
+	bool unreadable, start_unreadable; /* its memory, at the last look; when the window began */
 	unsigned int restarts;
 	size_t n_slots;
 };
@@ -111,6 +120,7 @@ struct model_tgt {
 struct model {
 	struct model_layer layers[MODEL_FIXED_LAYERS]; /* title NULL: no such layer */
 	struct model_tgt *targets[WIRE_MAX_TARGETS];
+	struct model_losses unassigned;
 	struct model_slot **slots; /* hash table, open addressing */
 	size_t n_slots, slot_cap;  /* cap is a power of two */
 	struct snap_off off[MODEL_MAX_OFF];
@@ -169,7 +179,9 @@ int model_tree_build(const struct model *m, const struct model_tgt *t,
 		     struct model_op *ret_op);
 
 /* ---- model_memory.c: the process's own statistics -> rows -------------- */
-/* Calls that the first counting xlator below the root received; false: the process does not say. */
+/* The first xlator below the root that counts its calls, or NULL; and the calls that it received.
+ */
+const struct model_known *model_memory_first(const struct model_graph *g);
 bool model_memory_calls(const struct model_tgt *t, unsigned int fop, bool lifetime,
 			uint64_t *ret_calls);
 /* true where any xlator was called, or ended a frame, in the window. */

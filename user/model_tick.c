@@ -27,29 +27,43 @@ static void fill_checks(const struct model_tgt *t, struct snap_target *st)
 	st->sum_check_pct.valid = true;
 }
 
-static void fill_lost(const struct model_tgt *t, struct snap_lost *l)
+static void fill_lost(const struct model_losses *from, struct snap_lost *l)
 {
-	l->map_full = t->losses[WIRE_LOST_MAP_FULL].win;
-	l->ring_full = t->losses[WIRE_LOST_RING_FULL].win;
-	l->unpaired = t->losses[WIRE_LOST_UNPAIRED].win;
-	l->unreadable = t->losses[WIRE_LOST_UNREADABLE].win;
-	l->absurd = t->losses[WIRE_LOST_ABSURD].win;
-	l->ledger = t->losses[WIRE_LOST_LEDGER].win;
-	l->skipped = t->losses[WIRE_LOST_SKIPPED].win;
-	l->storage_busy = t->losses[WIRE_LOST_STORAGE].win;
-	l->frames = t->losses[WIRE_LOST_FRAMES].win;
-	l->order = t->losses[WIRE_LOST_ORDER].win;
-	l->unknown_xlator = t->losses[WIRE_LOST_UNKNOWN].win;
-	l->marks = t->losses[WIRE_LOST_MARKS].win;
-	l->recursion = t->recursion.win;
-	l->uprobe_missed = t->uprobe_missed.win;
-	l->has_uprobe_missed = t->has_uprobe_missed;
+	const struct model_counter *n = from->losses;
+
+	l->map_full = n[WIRE_LOST_MAP_FULL].win;
+	l->ring_full = n[WIRE_LOST_RING_FULL].win;
+	l->unpaired = n[WIRE_LOST_UNPAIRED].win;
+	l->unreadable = n[WIRE_LOST_UNREADABLE].win;
+	l->absurd = n[WIRE_LOST_ABSURD].win;
+	l->ledger = n[WIRE_LOST_LEDGER].win;
+	l->skipped = n[WIRE_LOST_SKIPPED].win;
+	l->storage_busy = n[WIRE_LOST_STORAGE].win;
+	l->frames = n[WIRE_LOST_FRAMES].win;
+	l->order = n[WIRE_LOST_ORDER].win;
+	l->unknown_xlator = n[WIRE_LOST_UNKNOWN].win;
+	l->marks = n[WIRE_LOST_MARKS].win;
+	l->recursion = from->recursion.win;
+	l->has_recursion = from->has_recursion;
+	l->uprobe_missed = from->uprobe_missed.win;
+	l->has_uprobe_missed = from->has_uprobe_missed;
 	l->total = l->recursion + l->uprobe_missed;
 	for (unsigned int i = 0; i < WIRE_LOSSES; i++)
-		l->total += t->losses[i].win;
+		l->total += n[i].win;
 }
 
-static void fill_target(const struct model_tgt *t, struct snap_target *st)
+/* When it ended, from the window's begin. */
+static struct snap_num gone_after(const struct model *m, const struct model_tgt *t)
+{
+	struct snap_num secs = { 0 };
+
+	secs.valid = t->gone && m->window_open && t->gone_ns >= m->start_mono_ns;
+	if (secs.valid)
+		secs.v = (double)(t->gone_ns - m->start_mono_ns) / 1e9;
+	return secs;
+}
+
+static void fill_target(const struct model *m, const struct model_tgt *t, struct snap_target *st)
 {
 	model_text_set(st->kind, sizeof(st->kind), t->kind);
 	model_text_set(st->name, sizeof(st->name), t->name);
@@ -59,12 +73,13 @@ static void fill_target(const struct model_tgt *t, struct snap_target *st)
 	model_text_set(st->layout, sizeof(st->layout), t->layout);
 	st->pid = t->pid;
 	st->gone = t->gone;
+	st->gone_after_secs = gone_after(m, t);
 	st->restarts = t->restarts;
 	st->cost = t->cost;
 	st->oldest = t->oldest;
 	st->probes = t->probes;
 	fill_checks(t, st);
-	fill_lost(t, &st->lost);
+	fill_lost(&t->lost, &st->lost);
 }
 
 /* Targets are counted anew in a snapshot: there are no holes. */
@@ -100,7 +115,7 @@ static int fill_snapshot(const struct model *m, const struct model_view *view,
 
 		if (!m->targets[i])
 			continue;
-		fill_target(m->targets[i], st);
+		fill_target(m, m->targets[i], st);
 		if (view->memory_only)
 			st->probes.valid = false;
 		if (view->lifetime)
@@ -124,6 +139,7 @@ int model_tick(const struct model *m, uint64_t mono_ns, const struct model_view 
 	snap->mono_ns = mono_ns;
 	snap->wall_ns = m->start_wall_ns;
 	snap->memory_only = view->memory_only;
+	fill_lost(&m->unassigned, &snap->lost_unassigned);
 	if (m->window_open && !view->lifetime && mono_ns > m->start_mono_ns)
 		snap->window_secs = (double)(mono_ns - m->start_mono_ns) / 1e9;
 	err = fill_snapshot(m, view, snap);

@@ -182,6 +182,27 @@ static void name_row(const struct tree *tr, const struct wire_slot_key *key, str
 
 /* ---- rows -------------------------------------------------------------- */
 
+/*
+ * Of a request as a whole, and of a span, the programs know both. Below a request's root an error
+ * is known by who raised it, which a stack that nobody waits for need not have told; bytes by the
+ * calls that moved them, which a client's threads do not make. What was not known of one passage is
+ * not known of the sum; and below what may have failed, others may have.
+ */
+static void set_effects(const struct model_slot *s, const struct snap_layer *above,
+			struct snap_layer *out)
+{
+	const struct wire_slot_key *key = &s->key;
+	const char *op = gluster_fop_name(key->op);
+	bool whole = key->layer < WIRE_LAYER_XLATOR || is_top(key);
+	bool request = key->root == WIRE_ROOT_BRICK || key->root == WIRE_ROOT_CLIENT;
+	bool data = op && (!strcmp(op, "read") || !strcmp(op, "write"));
+
+	out->errors = s->errors.win;
+	out->bytes = s->bytes.win;
+	out->has_errors = whole || (request && !s->no_errors.win && above && above->has_errors);
+	out->has_bytes = whole || (data && key->root == WIRE_ROOT_BRICK && !s->no_bytes.win);
+}
+
 static size_t emit_row(struct tree *tr, struct tree_row *row, size_t above, const char *reason)
 {
 	const struct model_slot *s = row->slot;
@@ -198,10 +219,7 @@ static size_t emit_row(struct tree *tr, struct tree_row *row, size_t above, cons
 	}
 	model_text_add(out->path, sizeof(out->path), out->id);
 	out->count = s->count.win;
-	out->errors = s->errors.win;
-	out->bytes = s->bytes.win;
-	/* the walk knows them of a request as a whole; spans of fixed layers each have their own */
-	out->has_errors = out->has_bytes = s->key.layer < WIRE_LAYER_XLATOR || is_top(&s->key);
+	set_effects(s, above == SIZE_MAX ? NULL : &tr->out[above], out);
 	model_side_dist(&s->self, s->count.win, &out->self);
 	model_side_dist(&s->incl, s->count.win, &out->incl);
 	if (tr->root_incl_ns > 0) {

@@ -2,7 +2,8 @@
 /*
  * session.c: see session.h. Order matters in session_collect(): the process's own counts are read
  * before the maps, so that a request accounted in between can only make the coverage exceed, never
- * hide a loss.
+ * hide a loss; and its calls once more after them, so that such an excess is told from a double
+ * count.
  */
 #include "session_priv.h"
 
@@ -32,6 +33,14 @@ static void tell_off_proc(struct session *s, const struct session_proc *p, const
 
 	for (i = p->first; i < p->first + p->n_targets; i++)
 		(void)model_feed_off_target(s->model, (int)i, what, reason);
+}
+
+static void clear_off_proc(struct session *s, const struct session_proc *p, const char *what)
+{
+	size_t i;
+
+	for (i = p->first; i < p->first + p->n_targets; i++)
+		model_clear_off(s->model, (int)i, what);
 }
 
 /* ---- opening ----------------------------------------------------------- */
@@ -91,7 +100,7 @@ static int add_plain_process(struct session *s, size_t idx)
 	snprintf(mt.kind, sizeof(mt.kind), "%s", target_kind_name(t->kind));
 	snprintf(mt.version, sizeof(mt.version), "-");
 	snprintf(mt.layout, sizeof(mt.layout), "-");
-	target_describe(t, mt.name, sizeof(mt.name));
+	snprintf(mt.name, sizeof(mt.name), "%s", t->comm);
 	return model_set_target(s->model, (unsigned int)idx, &mt, NULL);
 }
 
@@ -343,7 +352,10 @@ static int tick_procs(struct session *s)
 		if (ret == -ENOMEM)
 			return ret;
 		if (ret && ret != -ESRCH) /* gone: its pidfd tells */
-			tell_off_proc(s, p, "walk", strerror(-ret));
+			tell_off_proc(s, p, "following", strerror(-ret));
+		else if (p->tick_failed)
+			clear_off_proc(s, p, "following");
+		p->tick_failed = ret != 0;
 	}
 	return 0;
 }
@@ -368,7 +380,7 @@ int session_attach(struct session *s, const struct source_config *config)
 	if (meter_calibrate(source_kind(s->source), &s->cal, line, sizeof(line)) || line[0])
 		tell_off(s, "calibration", line);
 	source_attach_layers(s->source, s->model);
-	/* what discovery has seen by now is probed before the window begins */
+	/* what has gone by unmet since the probes are in is searched for already */
 	return tick_procs(s);
 }
 
@@ -386,9 +398,27 @@ void session_detach(struct session *s)
 
 /* ---- collecting -------------------------------------------------------- */
 
-static int collect_memory(struct session *s)
+/* What cannot be read is said as long as it cannot. */
+static void tell_readable(struct session *s, struct session_proc *p, int error)
 {
 	char line[128];
+	size_t i;
+
+	for (i = p->first; i < p->first + p->n_targets; i++)
+		model_feed_readable(s->model, (unsigned int)i, !error);
+	if (error) {
+		snprintf(line, sizeof(line),
+			 "cannot be read (%s): the process's own counts end where they last could",
+			 strerror(-error));
+		tell_off_proc(s, p, "memory", line);
+	} else if (p->unreadable) {
+		clear_off_proc(s, p, "memory");
+	}
+	p->unreadable = error != 0;
+}
+
+static int collect_memory(struct session *s)
+{
 	size_t i;
 	int ret;
 
@@ -400,15 +430,22 @@ static int collect_memory(struct session *s)
 		ret = watch_feed_memory(p->watch, s->model);
 		if (ret == -ENOMEM)
 			return ret;
-		if (ret && ret != -ESRCH) {
-			snprintf(line, sizeof(line),
-				 "cannot be read (%s): the process's own counts may be old",
-				 strerror(-ret));
-			tell_off_proc(s, p, "memory", line);
-		}
+		if (ret != -ESRCH)
+			tell_readable(s, p, ret);
 		watch_each_layer(p->watch, keep_name, s);
 	}
 	return 0;
+}
+
+/* Where this fails the next look at the memory does, too, and says so. */
+static void collect_late(struct session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_procs; i++) {
+		if (s->procs[i].watch && !s->procs[i].unreadable)
+			(void)watch_feed_late(s->procs[i].watch, s->model);
+	}
 }
 
 int session_collect(struct session *s)
@@ -422,6 +459,8 @@ int session_collect(struct session *s)
 		ret = tick_procs(s);
 	if (s->source && !ret)
 		ret = source_feed(s->source, s->model, (unsigned int)s->n_targets);
+	if (s->source && !ret)
+		collect_late(s);
 	session_collect_cost(s);
 	return ret == -ENOMEM ? ret : 0;
 }
@@ -430,6 +469,9 @@ int session_look(struct session *s)
 {
 	size_t i;
 	int ret = 0;
+
+	if (s->source)
+		source_meter_look(s->source, clock_mono_ns());
 
 	for (i = 0; i < s->n_procs && ret != -ENOMEM; i++) {
 		struct session_proc *p = &s->procs[i];
@@ -459,8 +501,10 @@ int session_start(struct session *s)
 	s->seen_own_cpu_ns = s->own_cpu_ns;
 	for (i = 0; i < s->n_procs; i++)
 		session_start_cost(s, &s->procs[i]);
-	if (s->source)
-		source_meter(s->source, &discard);
+	if (s->source) {
+		source_meter_look(s->source, s->begin_ns);
+		source_meter(s->source, s->begin_ns, &discard);
+	}
 	memset(&s->meter, 0, sizeof(s->meter));
 	ret = session_collect(s);
 	model_start_window(s->model, s->collected_ns, s->collected_wall_ns);

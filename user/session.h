@@ -26,7 +26,9 @@ struct session_proc {
 	struct watch *watch;     /* NULL: gone, or not GlusterFS */
 	size_t first, n_targets; /* its targets: session.targets[first ...] */
 	unsigned int restarts;
-	bool gone;
+	bool gone, unreadable; /* unreadable: its memory, when last looked at */
+	bool tick_failed;      /* following it did, when last tried */
+	uint64_t gone_ns;      /* when it ended, CLOCK_MONOTONIC; 0: it never was there */
 	/* when the window began, or when it was followed: CPU time of its threads, what they hit */
 	uint64_t cpu_ns;
 	struct meter_target paid;
@@ -93,6 +95,9 @@ int session_snapshot(struct session *s, bool memory_only, bool lifetime,
 
 /* A process ended (its pidfd became readable). */
 void session_proc_gone(struct session *s, struct session_proc *p);
+
+/* No process is left; then *ret_last is the one that ended last. */
+bool session_all_gone(const struct session *s, const struct session_proc **ret_last);
 
 /*
  * Look whether processes that went have come back under a new pid; returns how many did. Not at

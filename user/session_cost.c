@@ -104,7 +104,7 @@ void session_collect_cost(struct session *s)
 	size_t i;
 
 	if (s->source)
-		source_meter(s->source, &tick);
+		source_meter(s->source, clock_mono_ns(), &tick);
 	s->meter.uprobe_run_ns += tick.uprobe_run_ns;
 	s->meter.tracepoint_run_ns += tick.tracepoint_run_ns;
 	s->meter.emulated_hits += tick.emulated_hits;

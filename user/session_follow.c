@@ -19,7 +19,7 @@ static void tell_gone(struct session *s, const struct session_proc *p)
 	size_t i;
 
 	for (i = p->first; i < p->first + p->n_targets; i++)
-		model_feed_gone(s->model, (unsigned int)i, p->gone, p->restarts);
+		model_feed_gone(s->model, (unsigned int)i, p->gone ? p->gone_ns : 0, p->restarts);
 }
 
 void session_proc_gone(struct session *s, struct session_proc *p)
@@ -30,9 +30,24 @@ void session_proc_gone(struct session *s, struct session_proc *p)
 	if (s->source)
 		source_forget_proc(s->source, p->pid);
 	p->gone = true;
-	s->last_gone_ns = clock_mono_ns();
+	s->last_gone_ns = p->gone_ns = clock_mono_ns();
 	s->next_follow_ns = 0;
 	tell_gone(s, p);
+}
+
+bool session_all_gone(const struct session *s, const struct session_proc **ret_last)
+{
+	const struct session_proc *last = s->procs;
+	size_t i;
+
+	for (i = 0; i < s->n_procs; i++) {
+		if (!s->procs[i].gone)
+			return false;
+		if (s->procs[i].gone_ns > last->gone_ns)
+			last = &s->procs[i];
+	}
+	*ret_last = last;
+	return true;
 }
 
 /* The same brick or mount in another process. */

@@ -82,6 +82,8 @@ static int put_frame(FILE *out, const struct wire_dump *head, const struct wire_
 		",\"begin_raw\":%" PRIu64 ",\"end_raw\":%" PRIu64 ",\"self\":%" PRId64
 		",\"incl\":%" PRId64,
 		(uint64_t)f->begin_raw, (uint64_t)f->end_raw, self, incl);
+	fprintf(out, ",\"bytes\":%" PRIu64 ",\"failed\":%s", (uint64_t)f->bytes,
+		bool_name(f->failed));
 	fprintf(out, ",\"counted\":%s,\"derived\":%s,\"clipped\":%s,\"open\":%s,\"tail\":%s}",
 		bool_name(f->flags & WIRE_FRAME_COUNTED), bool_name(f->flags & WIRE_FRAME_DERIVED),
 		bool_name(f->flags & WIRE_FRAME_CLIPPED), bool_name(f->flags & WIRE_FRAME_OPEN),
@@ -158,6 +160,19 @@ static int put_marks(FILE *out, const struct wire_dump *head, const struct wire_
 	return 0;
 }
 
+/* What the reply and the stack say of a request that failed. raiser null: nobody can tell. */
+static void put_error(FILE *out, const struct wire_dump *head, const struct sink_dump_names *names)
+{
+	fprintf(out, ",\"errno\":%d,\"stack_error\":%d,", head->op_errno, head->stack_error);
+	if (!head->raiser_known)
+		fputs("\"raiser\":null", out);
+	else if (!head->raiser)
+		fputs("\"raiser\":\"\"", out);
+	else
+		put_name(out, "raiser", names->layer(names->arg, head->target, head->raiser),
+			 head->raiser);
+}
+
 static void put_head(FILE *out, const struct wire_dump *head, const struct sink_dump_names *names)
 {
 	const char *root = head->root < WIRE_ROOTS ? root_names[head->root] : NULL;
@@ -176,6 +191,8 @@ static void put_head(FILE *out, const struct wire_dump *head, const struct sink_
 	put_name(out, "unsplit", unsplit, head->unsplit);
 	fprintf(out, ",\"watermark\":%" PRIu64 ",\"pid\":%u,\"result\":%" PRId64,
 		(uint64_t)head->watermark, head->tgid, (int64_t)head->result);
+	if (head->result < 0)
+		put_error(out, head, names);
 }
 
 /* Where frames, spans and marks lie; the record may be longer (the ring hands out fixed sizes). */

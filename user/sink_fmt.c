@@ -17,7 +17,7 @@
 
 #include "text.h"
 
-#define COLUMNS_MIN     40
+#define COLUMNS_MIN     20
 #define COLUMNS_DEFAULT 100
 #define COLUMNS_MAX     400
 #define TEXT_MAX_BYTES  4608 /* longest field of any contract, and some words around it */

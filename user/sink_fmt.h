@@ -15,7 +15,7 @@
 #include "snapshot.h"
 
 struct sink_style {
-	unsigned int columns; /* sinks take 40 .. 400 of it */
+	unsigned int columns; /* sinks take 20 .. 400 of it */
 	bool utf8; /* else bars are '#' and other characters outside ASCII print as '?' */
 	bool colour;
 };

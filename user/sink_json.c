@@ -61,6 +61,21 @@ static void put_u64(struct builder *b, json_t *object, const char *key, uint64_t
 	put(b, object, key, json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v));
 }
 
+struct count {
+	const char *key;
+	uint64_t n;
+};
+
+static void put_counts(struct builder *b, json_t *object, const struct count *counts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		put_u64(b, object, counts[i].key, counts[i].n);
+}
+
+#define PUT_COUNTS(b, object, ...)                                   \
+	put_counts(b, object, (const struct count[]){ __VA_ARGS__ }, \
+		   sizeof((const struct count[]){ __VA_ARGS__ }) / sizeof(struct count))
+
 /* A count, or null where nobody counts. */
 static void put_count(struct builder *b, json_t *object, const char *key, bool valid, uint64_t v)
 {
@@ -92,15 +107,19 @@ static void put_us(struct builder *b, json_t *object, const char *key, struct sn
 
 static void put_dist(struct builder *b, json_t *object, const char *key, const struct snap_dist *d)
 {
+	const struct {
+		const char *key;
+		double ns;
+	} quantiles[] = {
+		{ "p50", d->p50 },   { "p90", d->p90 }, { "p99", d->p99 },
+		{ "p999", d->p999 }, { "max", d->max },
+	};
 	json_t *o = json_object();
-	bool q = d->valid && d->has_quantiles;
 
 	put_num(b, o, "mean", d->valid, d->mean / 1000);
-	put_num(b, o, "p50", q, d->p50 / 1000);
-	put_num(b, o, "p90", q, d->p90 / 1000);
-	put_num(b, o, "p99", q, d->p99 / 1000);
-	put_num(b, o, "p999", q, d->p999 / 1000);
-	put_num(b, o, "max", q, d->max / 1000);
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
+		put_num(b, o, quantiles[i].key, d->valid && d->has_quantiles,
+			quantiles[i].ns / 1000);
 	put(b, object, key, o);
 }
 
@@ -158,22 +177,16 @@ static json_t *lost_json(struct builder *b, const struct snap_lost *l)
 {
 	json_t *o = json_object();
 
-	put_u64(b, o, "total", l->total);
-	put_u64(b, o, "map_full", l->map_full);
-	put_u64(b, o, "ring_full", l->ring_full);
-	put_u64(b, o, "unpaired", l->unpaired);
+	PUT_COUNTS(b, o, { "total", l->total }, { "map_full", l->map_full },
+		   { "ring_full", l->ring_full }, { "unpaired", l->unpaired });
 	put(b, o, "evicted", json_null()); /* the kernel does not tell */
-	put_u64(b, o, "unreadable", l->unreadable);
-	put_u64(b, o, "absurd", l->absurd);
-	put_u64(b, o, "ledger", l->ledger);
-	put_u64(b, o, "skipped", l->skipped);
-	put_u64(b, o, "recursion", l->recursion);
+	PUT_COUNTS(b, o, { "unreadable", l->unreadable }, { "absurd", l->absurd },
+		   { "ledger", l->ledger }, { "skipped", l->skipped });
+	put_count(b, o, "recursion", l->has_recursion, l->recursion);
 	put_count(b, o, "uprobe_missed", l->has_uprobe_missed, l->uprobe_missed);
-	put_u64(b, o, "storage_busy", l->storage_busy);
-	put_u64(b, o, "frames", l->frames);
-	put_u64(b, o, "order", l->order);
-	put_u64(b, o, "unknown_xlator", l->unknown_xlator);
-	put_u64(b, o, "marks", l->marks);
+	PUT_COUNTS(b, o, { "storage_busy", l->storage_busy }, { "frames", l->frames },
+		   { "order", l->order }, { "unknown_xlator", l->unknown_xlator },
+		   { "marks", l->marks });
 	return o;
 }
 
@@ -183,14 +196,9 @@ static json_t *checks_json(struct builder *b, const struct snap_target *t)
 	json_t *o = json_object();
 
 	put_snap(b, o, "sum_check_pct", t->sum_check_pct);
-	put_u64(b, o, "walked", c->walked);
-	put_u64(b, o, "holds", c->holds);
-	put_u64(b, o, "outside", c->outside);
-	put_u64(b, o, "negative", c->negative);
-	put_u64(b, o, "unsplit", c->unsplit);
-	put_u64(b, o, "open", c->open);
-	put_u64(b, o, "orphan", c->orphan);
-	put_u64(b, o, "copies", c->copies);
+	PUT_COUNTS(b, o, { "walked", c->walked }, { "holds", c->holds }, { "outside", c->outside },
+		   { "negative", c->negative }, { "unsplit", c->unsplit }, { "open", c->open },
+		   { "orphan", c->orphan }, { "copies", c->copies });
 	return o;
 }
 
@@ -237,6 +245,7 @@ static json_t *target_json(struct builder *b, const struct snap_target *t)
 	put_str(b, o, "device", t->device);
 	put_str(b, o, "fstype", t->fstype);
 	put(b, o, "gone", json_boolean(t->gone));
+	put_snap(b, o, "gone_after_secs", t->gone_after_secs);
 	put_u64(b, o, "restarts", t->restarts);
 	return o;
 }
@@ -308,6 +317,7 @@ static json_t *report_json(struct builder *b, const struct snapshot *snap, size_
 	put(b, o, "window", window_json(b, snap));
 	put(b, o, "cost", cost_json(b, &t->cost));
 	put(b, o, "lost", lost_json(b, &t->lost));
+	put(b, o, "lost_unassigned", lost_json(b, &snap->lost_unassigned));
 	put(b, o, "checks", checks_json(b, t));
 	put(b, o, "oldest", oldest_json(b, &t->oldest));
 	put(b, o, "off", off_json(b, snap, target));

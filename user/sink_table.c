@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink_table.c: one operation's layers as a table that still reads at 80 columns: the figures keep
- * their width, names and bars give way.
+ * their width, names and bars give way. Where not even that fits, a row becomes a paragraph: its
+ * name, then each figure with its title.
  */
 #include "sink_table.h"
 
@@ -12,12 +13,17 @@
 
 #define DEPTH_MAX      512 /* deeper rows are drawn as if they were this deep */
 #define FIGURE_COLUMNS 51  /* of a walked row, without name and bar */
+#define MEMORY_COLUMNS 52  /* of one from the process's memory */
+#define LOCAL_COLUMNS  62  /* of one of a process's own operations */
 #define NAME_COLUMNS   10  /* what indentation leaves of a name at least */
-#define INDENT         2
-#define TOP_LAYERS     3
-#define TOP_ID_BYTES   40
-#define HOT_PCT        30
-#define WARM_PCT       10
+#define PARAGRAPH_COLUMNS                                                      \
+	24 /* what indentation leaves of one at least, where there are as many \
+	    */
+#define INDENT       2
+#define TOP_LAYERS   3
+#define TOP_ID_BYTES 40
+#define HOT_PCT      30
+#define WARM_PCT     10
 
 struct table {
 	FILE *out;
@@ -25,6 +31,14 @@ struct table {
 	const struct snap_op *op;
 	unsigned int *levels; /* of indentation, one per layer */
 	unsigned int name_columns, bar_columns;
+	bool narrow; /* paragraphs instead of columns */
+};
+
+/* A figure of a row: its title in the head, its text, its width. */
+struct figure {
+	const char *title;
+	char text[40];
+	unsigned int width;
 };
 
 struct snap_num sink_table_per_op(const struct snap_op *op, const struct snap_layer *layer,
@@ -86,8 +100,13 @@ out_free:
 	return err;
 }
 
+static bool is_narrow(const struct sink_style *st, unsigned int figure_columns)
+{
+	return sink_fmt_columns(st) < NAME_COLUMNS + INDENT + figure_columns;
+}
+
 static int table_begin(struct table *t, FILE *out, const struct snap_op *op,
-		       const struct sink_style *st)
+		       const struct sink_style *st, unsigned int figure_columns)
 {
 	unsigned int columns = sink_fmt_columns(st);
 
@@ -98,6 +117,9 @@ static int table_begin(struct table *t, FILE *out, const struct snap_op *op,
 		t->name_columns = columns - FIGURE_COLUMNS - t->bar_columns;
 	if (t->name_columns > 48)
 		t->name_columns = 48;
+	t->narrow = is_narrow(st, figure_columns);
+	if (!t->narrow && t->name_columns + figure_columns > columns)
+		t->name_columns = columns - figure_columns;
 	return compute_levels(op, &t->levels);
 }
 
@@ -114,6 +136,39 @@ static void put_name(const struct table *t, size_t i)
 
 	fprintf(t->out, "%*s", (int)indent, "");
 	sink_fmt_left(t->out, t->st, t->op->layers[i].id, t->name_columns - indent);
+}
+
+/* A row without columns; figures that were not measured are left out of it but for the first. */
+static void put_paragraph(FILE *out, const struct sink_style *st, unsigned int indent,
+			  const char *name, const struct figure *f, size_t n)
+{
+	unsigned int columns = sink_fmt_columns(st);
+	struct sink_flow flow;
+
+	if (indent + PARAGRAPH_COLUMNS > columns)
+		indent = columns > PARAGRAPH_COLUMNS + INDENT ? columns - PARAGRAPH_COLUMNS :
+								INDENT;
+	fprintf(out, "%*s", (int)indent, "");
+	sink_fmt_flow_resume(&flow, out, st, indent, indent + 2);
+	flow.fresh = true;
+	sink_fmt_flow_item(&flow, 0, "%s", name);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || strcmp(f[i].text, "-") != 0)
+			sink_fmt_flow_item(&flow, 2, "%s %s", f[i].title, f[i].text);
+	sink_fmt_flow_end(&flow);
+}
+
+static void put_figures(FILE *out, const struct sink_style *st, const struct figure *f, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sink_fmt_right(out, st, f[i].text, f[i].width);
+}
+
+static void put_titles(FILE *out, const struct figure *f, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "%*s", (int)f[i].width, f[i].title);
+	fputc('\n', out);
 }
 
 static void put_ns(const struct table *t, bool valid, double ns, unsigned int width)
@@ -162,6 +217,27 @@ static void put_notes(const struct table *t, size_t i)
 	sink_fmt_flow_end(&flow);
 }
 
+static void put_walk_paragraph(const struct table *t, size_t i, struct snap_num self_op,
+			       struct snap_num share, struct snap_num incl_op)
+{
+	const struct snap_layer *layer = &t->op->layers[i];
+	const struct snap_dist *self = &layer->self;
+	bool on = self->valid && self->has_quantiles && layer->state != SNAP_OFF;
+	struct figure f[] = {
+		{ .title = "self/op" }, { .title = "share" }, { .title = "p50" },
+		{ .title = "p99" },     { .title = "max" },   { .title = "incl/op" }
+	};
+
+	sink_fmt_ns(f[0].text, sizeof(f[0].text), self_op.valid, self_op.v);
+	sink_fmt_pct(f[1].text, sizeof(f[1].text), share);
+	sink_fmt_ns(f[2].text, sizeof(f[2].text), on, self->p50);
+	sink_fmt_ns(f[3].text, sizeof(f[3].text), on, self->p99);
+	sink_fmt_ns(f[4].text, sizeof(f[4].text), on, self->max);
+	sink_fmt_ns(f[5].text, sizeof(f[5].text), incl_op.valid, incl_op.v);
+	put_paragraph(t->out, t->st, INDENT + 2 * t->levels[i], layer->id, f, 6);
+	put_notes(t, i);
+}
+
 static void put_walk_row(const struct table *t, size_t i)
 {
 	const struct snap_layer *layer = &t->op->layers[i];
@@ -172,6 +248,10 @@ static void put_walk_row(const struct table *t, size_t i)
 	struct snap_num share = layer->share_pct;
 
 	share.valid = share.valid && layer->state != SNAP_OFF;
+	if (t->narrow) {
+		put_walk_paragraph(t, i, self_op, share, incl_op);
+		return;
+	}
 	put_name(t, i);
 	put_ns(t, self_op.valid, self_op.v, 8);
 	put_share(t, share);
@@ -194,6 +274,14 @@ static void put_unattributed(const struct table *t)
 	share.valid = op->incl.valid && op->incl.mean > 0;
 	if (share.valid)
 		share.v = 100 * op->unattributed_ns.v / op->incl.mean;
+	if (t->narrow) {
+		struct figure f[] = { { .title = "self/op" }, { .title = "share" } };
+
+		sink_fmt_ns(f[0].text, sizeof(f[0].text), true, op->unattributed_ns.v);
+		sink_fmt_pct(f[1].text, sizeof(f[1].text), share);
+		put_paragraph(t->out, t->st, INDENT, "unattributed", f, 2);
+		return;
+	}
 	fprintf(t->out, "%*s", INDENT, "");
 	sink_fmt_left(t->out, t->st, "unattributed", t->name_columns - INDENT);
 	put_ns(t, true, op->unattributed_ns.v, 8);
@@ -220,13 +308,15 @@ static void put_share_sum(const struct table *t)
 int sink_table_walk(FILE *out, const struct snap_op *op, const struct sink_style *st)
 {
 	struct table t;
-	int err = table_begin(&t, out, op, st);
+	int err = table_begin(&t, out, op, st, FIGURE_COLUMNS);
 
 	if (err)
 		return err;
-	sink_fmt_left(out, st, "  layer", t.name_columns);
-	fprintf(out, "%8s%8s  %*s%8s%8s%8s%9s\n", "self/op", "share", (int)t.bar_columns, "", "p50",
-		"p99", "max", "incl/op");
+	if (!t.narrow) {
+		sink_fmt_left(out, st, "  layer", t.name_columns);
+		fprintf(out, "%8s%8s  %*s%8s%8s%8s%9s\n", "self/op", "share", (int)t.bar_columns,
+			"", "p50", "p99", "max", "incl/op");
+	}
 	for (size_t i = 0; i < op->n_layers; i++)
 		put_walk_row(&t, i);
 	put_unattributed(&t);
@@ -235,78 +325,106 @@ int sink_table_walk(FILE *out, const struct snap_op *op, const struct sink_style
 	return 0;
 }
 
-static void put_local_row(FILE *out, const struct snap_op *op, unsigned int name_columns,
-			  const struct sink_style *st)
+enum { LOCAL_FIGURES = 7, MEMORY_FIGURES = 5 };
+
+static void fill_local(const struct snap_op *op, struct figure f[LOCAL_FIGURES])
 {
 	const struct snap_dist *d = &op->incl;
-	const double ns[] = { d->mean, d->p50, d->p99, d->max };
-	char buf[32];
+	bool q = d->valid && d->has_quantiles;
 
-	fprintf(out, "%*s", INDENT, "");
-	sink_fmt_left(out, st, op->op, name_columns - INDENT);
-	sink_fmt_right(out, st, sink_fmt_u64(buf, sizeof(buf), op->count), 11);
-	sink_fmt_right(out, st, sink_fmt_count(buf, sizeof(buf), op->rate_hz.valid, op->rate_hz.v),
-		       9);
-	sink_fmt_right(out, st, sink_fmt_known(buf, sizeof(buf), op->has_errors, op->errors), 10);
-	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++)
-		sink_fmt_right(out, st,
-			       sink_fmt_ns(buf, sizeof(buf),
-					   d->valid && (i == 0 || d->has_quantiles), ns[i]),
-			       8);
-	fputc('\n', out);
+	memcpy(f,
+	       (const struct figure[LOCAL_FIGURES]){ { .title = "calls", .width = 11 },
+						     { .title = "calls/s", .width = 9 },
+						     { .title = "errors", .width = 10 },
+						     { .title = "mean", .width = 8 },
+						     { .title = "p50", .width = 8 },
+						     { .title = "p99", .width = 8 },
+						     { .title = "max", .width = 8 } },
+	       LOCAL_FIGURES * sizeof(*f));
+	sink_fmt_u64(f[0].text, sizeof(f[0].text), op->count);
+	sink_fmt_count(f[1].text, sizeof(f[1].text), op->rate_hz.valid, op->rate_hz.v);
+	sink_fmt_known(f[2].text, sizeof(f[2].text), op->has_errors, op->errors);
+	sink_fmt_ns(f[3].text, sizeof(f[3].text), d->valid, d->mean);
+	sink_fmt_ns(f[4].text, sizeof(f[4].text), q, d->p50);
+	sink_fmt_ns(f[5].text, sizeof(f[5].text), q, d->p99);
+	sink_fmt_ns(f[6].text, sizeof(f[6].text), q, d->max);
 }
 
 void sink_table_local(FILE *out, const struct snap_op *ops, size_t n,
 		      bool (*is_row)(const struct snap_op *op), const struct sink_style *st)
 {
 	unsigned int name_columns = sink_fmt_columns(st) < 100 ? 17 : 24;
-	bool titled = false;
+	bool narrow = is_narrow(st, LOCAL_COLUMNS + 5), titled = false;
+	struct figure f[LOCAL_FIGURES];
 
 	for (size_t i = 0; i < n; i++) {
 		if (!is_row(&ops[i]))
 			continue;
+		fill_local(&ops[i], f);
+		if (narrow) {
+			put_paragraph(out, st, INDENT, ops[i].op, f, LOCAL_FIGURES);
+			continue;
+		}
 		if (!titled) {
 			sink_fmt_left(out, st, "  operation", name_columns);
-			fprintf(out, "%11s%9s%10s%8s%8s%8s%8s\n", "calls", "calls/s", "errors",
-				"mean", "p50", "p99", "max");
+			put_titles(out, f, LOCAL_FIGURES);
 		}
 		titled = true;
-		put_local_row(out, &ops[i], name_columns, st);
+		fprintf(out, "%*s", INDENT, "");
+		sink_fmt_left(out, st, ops[i].op, name_columns - INDENT);
+		put_figures(out, st, f, LOCAL_FIGURES);
+		fputc('\n', out);
 	}
 }
 
-static void put_memory_row(const struct table *t, size_t i)
+static void fill_memory(const struct snap_op *op, const struct snap_layer *layer,
+			struct figure f[MEMORY_FIGURES])
 {
-	const struct snap_op *op = t->op;
-	const struct snap_layer *layer = &op->layers[i];
 	bool rate = op->rate_hz.valid && op->count > 0;
 	double rate_hz = rate ? op->rate_hz.v * (double)layer->count / (double)op->count : 0;
-	char buf[32], self[40];
+	char self[32];
 
-	put_name(t, i);
-	sink_fmt_right(t->out, t->st, sink_fmt_u64(buf, sizeof(buf), layer->count), 15);
-	sink_fmt_right(t->out, t->st, sink_fmt_count(buf, sizeof(buf), rate, rate_hz), 9);
-	put_ns(t, layer->incl.valid, layer->incl.mean, 10);
-	sink_fmt_ns(buf, sizeof(buf), layer->est_self_ns.valid, layer->est_self_ns.v);
-	snprintf(self, sizeof(self), "%s%s", layer->est_self_ns.valid ? "~" : "", buf);
-	sink_fmt_right(t->out, t->st, self, 9);
-	sink_fmt_right(t->out, t->st,
-		       sink_fmt_known(buf, sizeof(buf), layer->has_errors, layer->errors), 9);
-	fputc('\n', t->out);
-	put_notes(t, i);
+	memcpy(f,
+	       (const struct figure[MEMORY_FIGURES]){ { .title = "calls", .width = 15 },
+						      { .title = "calls/s", .width = 9 },
+						      { .title = "incl mean", .width = 10 },
+						      { .title = "~self", .width = 9 },
+						      { .title = "errors", .width = 9 } },
+	       MEMORY_FIGURES * sizeof(*f));
+	sink_fmt_u64(f[0].text, sizeof(f[0].text), layer->count);
+	sink_fmt_count(f[1].text, sizeof(f[1].text), rate, rate_hz);
+	sink_fmt_ns(f[2].text, sizeof(f[2].text), layer->incl.valid, layer->incl.mean);
+	sink_fmt_ns(self, sizeof(self), layer->est_self_ns.valid, layer->est_self_ns.v);
+	snprintf(f[3].text, sizeof(f[3].text), "%s%s", layer->est_self_ns.valid ? "~" : "", self);
+	sink_fmt_known(f[4].text, sizeof(f[4].text), layer->has_errors, layer->errors);
 }
 
 int sink_table_memory(FILE *out, const struct snap_op *op, const struct sink_style *st)
 {
+	struct figure f[MEMORY_FIGURES];
 	struct table t;
-	int err = table_begin(&t, out, op, st);
+	int err = table_begin(&t, out, op, st, MEMORY_COLUMNS);
 
 	if (err)
 		return err;
-	sink_fmt_left(out, st, "  layer", t.name_columns);
-	fprintf(out, "%15s%9s%10s%9s%9s\n", "calls", "calls/s", "incl mean", "~self", "errors");
-	for (size_t i = 0; i < op->n_layers; i++)
-		put_memory_row(&t, i);
+	for (size_t i = 0; i < op->n_layers; i++) {
+		const struct snap_layer *layer = &op->layers[i];
+
+		fill_memory(op, layer, f);
+		if (t.narrow) {
+			put_paragraph(out, st, INDENT + 2 * t.levels[i], layer->id, f,
+				      MEMORY_FIGURES);
+		} else {
+			if (i == 0) {
+				sink_fmt_left(out, st, "  layer", t.name_columns);
+				put_titles(out, f, MEMORY_FIGURES);
+			}
+			put_name(&t, i);
+			put_figures(out, st, f, MEMORY_FIGURES);
+			fputc('\n', out);
+		}
+		put_notes(&t, i);
+	}
 	free(t.levels);
 	return 0;
 }

@@ -46,8 +46,10 @@ static void put_header(FILE *out, const struct snapshot *snap, const struct snap
 	if (t->version[0] && strcmp(t->version, "-") != 0)
 		sink_fmt_flow_item(&flow, 3, "GlusterFS %s", t->version);
 	sink_fmt_flow_end(&flow);
-	if (t->gone)
-		fputs("  the process ended during this window\n", out);
+	if (t->gone && t->gone_after_secs.valid)
+		fprintf(out, "  the process ended after %.1f s\n", t->gone_after_secs.v);
+	else if (t->gone)
+		fputs("  the process had ended before this window\n", out);
 	if (t->restarts > 0)
 		fprintf(out, "  restarted %u time%s; followed to its new pid\n", t->restarts,
 			t->restarts == 1 ? "" : "s");
@@ -271,7 +273,8 @@ static void put_oldest(FILE *out, const struct snap_oldest *o, const struct sink
 	sink_fmt_flow_end(&flow);
 }
 
-static void put_lost(FILE *out, const struct snap_lost *l, const struct sink_style *st)
+static void put_lost(FILE *out, const struct snap_lost *l, const char *whose,
+		     const struct sink_style *st)
 {
 	const struct {
 		uint64_t n;
@@ -298,6 +301,8 @@ static void put_lost(FILE *out, const struct snap_lost *l, const struct sink_sty
 	if (l->total == 0)
 		return;
 	sink_fmt_flow_begin(&flow, out, st, "lost", LABEL_COLUMNS);
+	if (whose)
+		sink_fmt_flow_item(&flow, 0, "%s", whose);
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
 		if (causes[i].n > 0)
 			sink_fmt_flow_item(&flow, 3, "%s %s",
@@ -365,7 +370,8 @@ static void put_cost(FILE *out, const struct snap_cost *c, const struct sink_sty
 	sink_fmt_flow_item(&flow, 3, "%s of the target's CPU time",
 			   sink_fmt_pct(buf, sizeof(buf), c->target_pct));
 	put_hits(&flow, "uprobe hits", c->uprobe_hits, c->hit_ns);
-	put_hits(&flow, "tracepoint hits host-wide", c->tracepoint_hits, c->tracepoint_hit_ns);
+	put_hits(&flow, "tracepoint hits host-wide, by sample", c->tracepoint_hits,
+		 c->tracepoint_hit_ns);
 	if (c->duty_pct.valid && c->duty_pct.v < 100)
 		sink_fmt_flow_item(&flow, 3, "attached %s of the time",
 				   sink_fmt_pct(buf, sizeof(buf), c->duty_pct));
@@ -420,6 +426,21 @@ static size_t count_off(const struct snapshot *snap, int target)
 	return n;
 }
 
+/* A plain process has no requests, and keeps no count of its calls. */
+static void put_no_ops(FILE *out, const struct snapshot *snap, const struct snap_target *t)
+{
+	if (strcmp(t->kind, "process") == 0)
+		fputs(snap->memory_only ?
+			      "\n  not a GlusterFS brick or client: nothing is known without "
+			      "probes\n" :
+			      "\n  it made no file operation in this window\n",
+		      out);
+	else
+		fputs(snap->memory_only ? "\n  no operation was counted\n" :
+					  "\n  no operation finished in this window\n",
+		      out);
+}
+
 static int put_target(FILE *out, const struct snapshot *snap, int target,
 		      const struct sink_style *st)
 {
@@ -429,9 +450,7 @@ static int put_target(FILE *out, const struct snapshot *snap, int target,
 	put_header(out, snap, t, st);
 	put_op_shares(out, t, st);
 	if (t->n_ops == 0)
-		fputs(snap->memory_only ? "\n  no operation was counted\n" :
-					  "\n  no operation finished in this window\n",
-		      out);
+		put_no_ops(out, snap, t);
 	err = put_ops(out, snap, t, st);
 	if (err)
 		return err;
@@ -440,7 +459,7 @@ static int put_target(FILE *out, const struct snapshot *snap, int target,
 		fputc('\n', out);
 	put_oldest(out, &t->oldest, st);
 	if (!snap->memory_only) {
-		put_lost(out, &t->lost, st);
+		put_lost(out, &t->lost, NULL, st);
 		put_checks(out, &t->checks, st);
 	}
 	put_cost(out, &t->cost, st);
@@ -462,8 +481,9 @@ static int put_targets(FILE *out, const struct snapshot *snap, const struct sink
 	}
 	if (snap->n_targets == 0)
 		fputs("nothing was measured: there was no target\n", out);
-	if (count_off(snap, SNAP_ALL_TARGETS))
+	if (count_off(snap, SNAP_ALL_TARGETS) || snap->lost_unassigned.total > 0)
 		fputc('\n', out);
+	put_lost(out, &snap->lost_unassigned, "of some target, it is not known which:", st);
 	put_off(out, snap, SNAP_ALL_TARGETS, st);
 	return sink_fmt_status(out);
 }

@@ -36,7 +36,8 @@ struct snap_layer {
 	char reason[160];              /* why it is off or derived; "" */
 	unsigned int depth;            /* 0: root */
 	uint64_t count, errors, bytes; /* passages of this layer */
-	bool has_errors, has_bytes;    /* measured */
+	bool has_errors, has_bytes;    /* measured; an xlator's errors are those that a request
+					  ended with and that came back through it */
 	struct snap_dist self, incl;
 	struct snap_num share_pct;   /* self time of all passages / inclusive time of all roots */
 	struct snap_num est_self_ns; /* memory mode: difference of means; an estimate, never a
@@ -67,7 +68,7 @@ struct snap_lost {
 	uint64_t total, map_full, ring_full, unpaired, unreadable, absurd, ledger, skipped;
 	uint64_t recursion, uprobe_missed, storage_busy;
 	uint64_t frames, order, unknown_xlator; /* further causes of unsplit or unwalked requests */
-	bool has_uprobe_missed;                 /* somebody counts them */
+	bool has_recursion, has_uprobe_missed;  /* somebody counts them */
 	uint64_t marks; /* shared frames that could not be split (--split-tails) */
 };
 
@@ -114,8 +115,9 @@ struct snap_target {
 	char name[512]; /* "perfvol:/bricks/b1" */
 	char device[256], fstype[32], version[32], layout[32];
 	int pid;
-	bool gone;             /* the process ended during the window */
-	unsigned int restarts; /* times it was followed to a new pid */
+	bool gone;                       /* the process ended, and has not come back */
+	struct snap_num gone_after_secs; /* from the window's begin; not where it was before */
+	unsigned int restarts;           /* times it was followed to a new pid */
 	struct snap_num sum_check_pct;
 	struct snap_checks checks;
 	struct snap_cost cost;
@@ -133,6 +135,7 @@ struct snapshot {
 	double window_secs; /* 0: since the processes' own counters began */
 	bool memory_only;   /* no probe was in */
 	char kernel[128];
+	struct snap_lost lost_unassigned; /* of which target is not known; in none's lost */
 	struct snap_target *targets;
 	size_t n_targets;
 	struct snap_off *off;

@@ -99,6 +99,7 @@ static void choose_sizes(struct source *src, const struct source_config *config)
 	src->cfg.split_tails = config->split_tails;
 	src->layers_off = config->layers_off;
 	src->static_off = config->static_off;
+	src->multi_blind = config->multi_blind;
 	layers_fill_syscalls(src->cfg.syscalls, WIRE_SYS_NUMBERS);
 }
 
@@ -118,7 +119,6 @@ int source_open(const struct source_config *config, struct source **ret_src, cha
 	ret = src->seen ? attach_new(&ac, &src->attach) : -ENOMEM;
 	if (ret)
 		goto out_free;
-	src->stats_fd = meter_enable_stats();
 	ret = load_walk(src, config->perf_only, err, err_size);
 	if (ret)
 		goto out_free;
@@ -206,6 +206,18 @@ static void forget_traced(struct source *src, pid_t tgid)
 		bpf_map_update_elem(fd, &at, &none, BPF_ANY);
 }
 
+int source_get_traced(struct source *src, pid_t tgid, struct wire_traced *ret_row)
+{
+	__u32 at = (__u32)tgid % WIRE_TRACED_ROWS;
+	struct wire_traced row;
+
+	if (bpf_map_lookup_elem(attach_map_fd(src->attach, "traced"), &at, &row) ||
+	    row.tgid != (__u32)tgid)
+		return -ENOENT;
+	*ret_row = row;
+	return 0;
+}
+
 int source_set_proc(struct source *src, pid_t tgid, const struct wire_proc *proc,
 		    const struct wire_layout *layout)
 {
@@ -233,6 +245,22 @@ int source_get_proc(struct source *src, pid_t tgid, struct wire_proc *ret_proc)
 											  0;
 }
 
+uint64_t source_uprobe_hits(struct source *src)
+{
+	int fd = attach_map_fd(src->attach, "procs");
+	uint64_t hits = src->forgotten_hits;
+	__u32 key, *at = NULL, next;
+	struct wire_proc proc;
+
+	while (!bpf_map_get_next_key(fd, at, &next)) {
+		key = next;
+		at = &key;
+		if (!bpf_map_lookup_elem(fd, &key, &proc))
+			hits += proc.probe_hits;
+	}
+	return hits;
+}
+
 /* A number below which the xlator was met before it was told of means its real one from now on. */
 static void learn_adopted(struct source *src, const struct wire_node *was,
 			  const struct wire_node *node)
@@ -246,18 +274,33 @@ static void learn_adopted(struct source *src, const struct wire_node *was,
 	src->real_layer[i] = node->layer;
 }
 
+/* "nodes" has changed: what walks remember of it is void. */
+static void next_generation(struct source *src)
+{
+	__u32 zero = 0;
+
+	if (!++src->generation)
+		src->generation = 1;
+	bpf_map_update_elem(attach_map_fd(src->attach, "generation"), &zero, &src->generation,
+			    BPF_ANY);
+}
+
 int source_set_node(struct source *src, pid_t tgid, uint64_t xlator, const struct wire_node *node)
 {
 	struct wire_node_key key = { .xlator = xlator, .tgid = (__u32)tgid };
-	int fd = attach_map_fd(src->attach, "nodes");
+	int fd = attach_map_fd(src->attach, "nodes"), ret;
 	struct wire_node was;
 
-	if (!bpf_map_update_elem(fd, &key, node, BPF_NOEXIST))
+	if (!bpf_map_update_elem(fd, &key, node, BPF_NOEXIST)) {
+		next_generation(src);
 		return 0;
+	}
 	/* once in the map the programs do not change it */
 	if (!bpf_map_lookup_elem(fd, &key, &was))
 		learn_adopted(src, &was, node);
-	return bpf_map_update_elem(fd, &key, node, BPF_ANY) ? -errno : 0;
+	ret = bpf_map_update_elem(fd, &key, node, BPF_ANY) ? -errno : 0;
+	next_generation(src);
+	return ret;
 }
 
 void source_forget_node(struct source *src, pid_t tgid, uint64_t xlator)
@@ -265,14 +308,18 @@ void source_forget_node(struct source *src, pid_t tgid, uint64_t xlator)
 	struct wire_node_key key = { .xlator = xlator, .tgid = (__u32)tgid };
 
 	bpf_map_delete_elem(attach_map_fd(src->attach, "nodes"), &key);
+	next_generation(src);
 }
 
 void source_forget_proc(struct source *src, pid_t tgid)
 {
 	int nodes = attach_map_fd(src->attach, "nodes");
 	struct wire_node_key key, next, *at = NULL;
+	struct wire_proc proc;
 	__u32 id = (__u32)tgid;
 
+	if (!source_get_proc(src, tgid, &proc))
+		src->forgotten_hits += proc.probe_hits;
 	forget_traced(src, tgid);
 	bpf_map_delete_elem(attach_map_fd(src->attach, "procs"), &id);
 	bpf_map_delete_elem(attach_map_fd(src->attach, "fops"), &id);
@@ -284,6 +331,7 @@ void source_forget_proc(struct source *src, pid_t tgid)
 	}
 	if (at && at->tgid == id)
 		bpf_map_delete_elem(nodes, at);
+	next_generation(src);
 }
 
 /* ---- probes ------------------------------------------------------------ */
@@ -327,6 +375,8 @@ static int probe(struct source *src, const char *step, pid_t tgid, const struct 
 		snprintf(err, err_size, "program '%s' is not loaded", name);
 		return fd;
 	}
+	if (src->multi_blind && src->kind == UPROBE_MULTI)
+		tgid = getpid();
 	ret = uprobe_attach(src->kind, fd, tgid, sites, n, links, err, err_size);
 	if (!ret && n && src->kind == UPROBE_MULTI)
 		src->multi_works = true;

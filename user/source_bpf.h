@@ -28,6 +28,7 @@ struct source_config {
 	bool layers_off;  /* the walk only: no row of layers.def */
 	bool static_off;  /* no search of the code for top callbacks: discovery alone finds them */
 	bool perf_only;   /* perf uprobes even where uprobe-multi works */
+	bool multi_blind; /* multi links see no thread of the process, as if on Linux 6.6 */
 	bool split_tails; /* frames that xlators share are split by probes at entries */
 };
 
@@ -100,16 +101,26 @@ void source_flush_spans(struct source *src);
 /* Detach all layers. */
 void source_detach(struct source *src);
 
-/* Feed slots, losses and checks of targets 0 .. n_targets - 1. 0 or -errno. */
+/*
+ * Feed slots, losses and checks of targets 0 .. n_targets - 1. What was lost of nobody knows whose
+ * is the target's where there is only one, else unassigned. 0 or -errno.
+ */
 int source_feed(struct source *src, struct model *m, unsigned int n_targets);
+/* Of a target, or WIRE_MAX_TARGETS: of nobody knows whose. */
 void source_read_losses(struct source *src, unsigned int target, __u64 ret_losses[WIRE_LOSSES]);
 void source_read_checks(struct source *src, unsigned int target, __u64 ret_checks[WIRE_CHECKS]);
 
 /*
- * Cost since the last call (or source_open()): BPF run time and hits, host-wide, into *interval;
- * all uprobe hits as emulated ones.
+ * Run times and the host's tracepoint hits are sampled: wants to be called a few dozen times a
+ * second, to begin and to end the samples.
  */
-void source_meter(struct source *src, struct meter_interval *interval);
+void source_meter_look(struct source *src, uint64_t now_ns);
+
+/*
+ * Cost since the last call (or source_open()): BPF run time and hits, host-wide, into *interval;
+ * all uprobe hits as emulated ones. Those are counted, the rest is estimated from the samples.
+ */
+void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *interval);
 
 /* What a process's own threads have run into since source_set_proc(). 0 or -ENOENT. */
 int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret_paid);

@@ -30,13 +30,26 @@ struct source_seen {
 
 #define NO_SLOT 0xffffffffU
 
+/* What the kernel's statistics have told so far (source_meter.c). */
+struct source_sample {
+	int error;                     /* why they cannot be had; 0 */
+	uint64_t begin_ns, begin_hits; /* of the sample under way, or the last one */
+	uint64_t last_ns;              /* up to when it has been added */
+	struct meter_prog last_uprobes, last_tracepoints;
+	uint64_t wall_ns; /* all samples together: time, hits, run time */
+	struct meter_prog uprobes, tracepoints;
+	uint64_t told_ns, told_hits, told_wall_ns; /* at the last source_meter() */
+	struct meter_prog told_tracepoints;
+	double hit_rate, run_rate; /* of tracepoints, a ns: the newest sample's */
+};
+
 struct source {
 	struct attach *attach;
 	struct wire_cfg cfg;
 	enum uprobe_kind kind; /* of links to come */
 	bool multi_works;      /* a uprobe-multi link was made here */
-	bool layers_off, static_off;
-	int stats_fd;
+	bool layers_off, static_off, multi_blind;
+	int stats_fd; /* open while the kernel counts run times; -1 */
 	struct ring_buffer *ring;
 	int (*on_record)(void *arg, const void *record, size_t len_bytes);
 	void *on_record_arg;
@@ -47,6 +60,7 @@ struct source {
 
 	struct wire_layout layouts[MAX_SOURCE_LAYOUTS];
 	__u32 n_layouts;
+	__u32 generation; /* of "nodes" */
 
 	/* numbers that xlators had before they were told of: [layer - WIRE_LAYER_ADOPTED] */
 	__u16 real_layer[WIRE_MAX_ADOPTED]; /* 0: not known yet */
@@ -59,8 +73,15 @@ struct source {
 	__u32 used_seen; /* slots_used when they were read */
 	__u32 rereads;   /* ... and how often since */
 
-	struct meter_prog last_uprobes, last_tracepoints;
+	struct source_sample sample;
+	uint64_t forgotten_hits; /* of uprobes, in processes that were forgotten */
 };
+
+/* All hits of uprobes there ever were: those of processes that were forgotten, too. */
+uint64_t source_uprobe_hits(struct source *src);
+
+/* A process's own row of "traced". 0, or -ENOENT: it has none. */
+int source_get_traced(struct source *src, pid_t tgid, struct wire_traced *ret_row);
 
 /* ring_buffer__new()'s callback. */
 int source_on_record(void *arg, void *record, size_t len_bytes);

@@ -18,6 +18,8 @@
 #include "procmem.h"
 #include "text.h"
 
+#define MAX_LISTED 8 /* targets that a message names */
+
 typedef bool (*match_fn)(const struct target *t, const char *word);
 
 const char *target_kind_name(enum target_kind kind)
@@ -159,8 +161,7 @@ __attribute__((format(printf, 4, 5))) static void append(char *buf, size_t size,
 		*len += (size_t)n;
 }
 
-/* The targets that match (all where match is NULL), as far as err has room; the rest as a number.
- */
+/* The first targets that match (all where match is NULL); the rest as a number. */
 static void list_targets(const struct target_list *list, match_fn match, const char *word,
 			 char *err, size_t err_size, size_t len)
 {
@@ -172,7 +173,7 @@ static void list_targets(const struct target_list *list, match_fn match, const c
 		if (match && !match(&list->t[i], word))
 			continue;
 		target_describe(&list->t[i], name, sizeof(name));
-		if (left || len + strlen(name) + 40 >= err_size) {
+		if (left || shown == MAX_LISTED || len + strlen(name) + 70 >= err_size) {
 			left++;
 			continue;
 		}
@@ -181,7 +182,7 @@ static void list_targets(const struct target_list *list, match_fn match, const c
 			append(err, err_size, &len, " (pid %d)", (int)list->t[i].pid);
 	}
 	if (left)
-		append(err, err_size, &len, " and %zu more", left);
+		append(err, err_size, &len, " and %zu more: see 'bricktop list'", left);
 	else if (!shown)
 		append(err, err_size, &len, "nothing");
 }
@@ -232,10 +233,12 @@ static int resolve_process(const char *word, struct target *ret_target)
 int target_resolve(const struct target_list *list, const char *word, struct target *ret_target,
 		   char *err, size_t err_size)
 {
-	char clean[300];
+	char clean[300], told[sizeof(ret_target->path) + sizeof(ret_target->volume)];
 	size_t len = 0;
 
 	text_sanitize(clean, sizeof(clean), word);
+	/* names are kept harmless: what is compared with them has to be, too */
+	word = text_sanitize(told, sizeof(told), word);
 	for (size_t m = 0; m < sizeof(meanings) / sizeof(meanings[0]); m++) {
 		const struct target *found = NULL;
 		size_t n = 0;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "gluster_stuck.h"
 #include "watch_priv.h"
 
@@ -204,6 +205,26 @@ static int feed_stats(struct watch *w, struct model *m, const struct watch_targe
 	return 0;
 }
 
+int watch_feed_late(struct watch *w, struct model *m)
+{
+	struct gluster_stat stats[GLUSTER_MAX_FOP];
+	unsigned int node, fop;
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < w->n_targets && !ret; i++) {
+		const struct watch_target *wt = &w->targets[i];
+
+		if (wt->graph == SIZE_MAX || !model_requests_node(m, wt->idx, &node) ||
+		    node >= w->gp->graphs[wt->graph].n)
+			continue;
+		ret = gluster_stats_read(w->gp, &w->gp->graphs[wt->graph].xl[node], stats);
+		for (fop = 1; fop < GLUSTER_MAX_FOP && !ret; fop++)
+			model_feed_late(m, wt->idx, fop, stats[fop].wound);
+	}
+	return ret;
+}
+
 uint64_t watch_completed(struct watch *w)
 {
 	struct gluster_stat stats[GLUSTER_MAX_FOP];
@@ -346,6 +367,8 @@ static int feed_requests(struct watch *w, struct model *m)
  */
 static int follow_graphs(struct watch *w, struct model *m)
 {
+	static const char detached[] =
+		"it was detached from its process, which goes on: its figures end there";
 	size_t i, k;
 	int ret = 0;
 
@@ -359,8 +382,11 @@ static int follow_graphs(struct watch *w, struct model *m)
 		if (k < w->gp->n_graphs && now != k)
 			ret = feed_stats(w, m, wt);
 		wt->graph = now;
+		if (now == SIZE_MAX && !ret)
+			ret = model_feed_off_target(m, (int)wt->idx, "brick", detached);
 		if (now == SIZE_MAX || ret)
 			continue;
+		model_clear_off(m, (int)wt->idx, "brick");
 		wt->graph_key = w->gp->graphs[now].key;
 		ret = describe(w, m, wt);
 	}
@@ -390,8 +416,13 @@ int watch_look(struct watch *w, struct source *src, struct model *m)
 {
 	int ret;
 
-	if (!gluster_proc_switched(w->gp))
-		return 0;
-	ret = watch_feed_memory(w, m);
-	return ret || !src ? ret : watch_tell_nodes(w, src);
+	if (gluster_proc_switched(w->gp)) {
+		ret = watch_feed_memory(w, m);
+		if (ret || !src)
+			return ret;
+		ret = watch_tell_nodes(w, src);
+		if (ret)
+			return ret;
+	}
+	return src && w->attached ? watch_discovery_look(w, src, m, clock_mono_ns()) : 0;
 }

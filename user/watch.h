@@ -37,6 +37,9 @@ int watch_add_target(struct watch *w, struct model *m, unsigned int idx, const s
 /* Read statistics and requests in flight into the model. 0, -ESRCH where the process is gone. */
 int watch_feed_memory(struct watch *w, struct model *m);
 
+/* After the slots were fed: the calls that came in by then (model_feed_late()). 0 or -errno. */
+int watch_feed_late(struct watch *w, struct model *m);
+
 /*
  * Put the walk's probes in. What cannot be had is told to the model and the memory mode stays. 0,
  * or -errno where nothing at all could be done, with a line in err.

@@ -2,9 +2,11 @@
 /*
  * watch_discovery.c: callbacks that no probe is at yet: of stacks that xlators make themselves, and
  * top ones that the search of the code missed. While armed, one probe sees every frame end; that is
- * dear, so it is armed for a second or two, when requests or stacks are seen to go unaccounted,
- * and less and less often where it finds nothing.
+ * dear where there is load, so it is armed when requests or stacks are seen to go unaccounted, for
+ * a second or two, and less and less often where it finds nothing.
  */
+#include "watch_discovery.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +16,133 @@
 #include "watch_modules.h"
 #include "watch_priv.h"
 
-#define NS_PER_SEC   1000000000ULL
-#define ARMED_NS     (NS_PER_SEC + NS_PER_SEC / 2)
-#define BACKOFF_NS   (4 * NS_PER_SEC)
-#define FOP_BACKOFF  NS_PER_SEC
-#define NOT_A_ROUND  16 /* stacks between two looks that are not worth a search */
-#define FOPS_IN_MASK 64
+#define BACKOFF_NS     4000000000ULL
+#define FOP_BACKOFF_NS 1000000000ULL
+#define FOPS_IN_MASK   64
+
+/* ---- when to search ---------------------------------------------------- */
+
+void watch_search_begin(struct watch_search *s, const struct watch_search_look *l, uint64_t least)
+{
+	*s = (struct watch_search){
+		.ended = l->ended,
+		.met = l->met,
+		.least = least,
+		.settled_ended = l->ended,
+		.backoff_ns = BACKOFF_NS,
+		.fop_backoff_ns = FOP_BACKOFF_NS,
+	};
+}
+
+/* Stacks went by unmet since the last search, and enough of them to make another. */
+static bool are_many(const struct watch_search *s, const struct watch_search_look *l)
+{
+	uint64_t fresh = s->missing > s->settled ? s->missing - s->settled : 0;
+
+	return fresh > WATCH_SEARCH_FEW ||
+	       (fresh >= s->least && fresh * WATCH_SEARCH_SHARE >= l->ended - s->settled_ended);
+}
+
+/* What comes once a minute is waited for, as long as that costs next to nothing. */
+static bool is_over(const struct watch_search *s, const struct watch_search_look *l)
+{
+	uint64_t hits = l->hits - s->begin_hits, met = l->met - s->begin_met;
+
+	if (l->now_ns < s->until_ns)
+		return false;
+	return s->has_found || s->missing > s->begin_missing || hits > met + WATCH_SEARCH_HITS ||
+	       l->now_ns - s->begin_ns >= WATCH_SEARCH_IDLE_NS;
+}
+
+/* Of so many stacks that ended: how many never wound anything, as far as searches have seen. */
+static uint64_t count_bare(const struct watch_search_look *l, uint64_t ended)
+{
+	if (l->ends < WATCH_SEARCH_ENDS)
+		return 0;
+	return (uint64_t)((double)ended * (double)l->bare_ends / (double)l->ends);
+}
+
+enum watch_search_for watch_search_decide(struct watch_search *s, const struct watch_search_look *l)
+{
+	uint64_t ended = l->ended - s->ended, met = l->met - s->met;
+	bool all, fops;
+
+	met += count_bare(l, ended);
+	s->missing = ended > met ? ended - met : 0;
+	if (s->now != WATCH_SEARCH_NONE && l->found) {
+		s->has_found = true;
+		s->until_ns = l->now_ns + WATCH_SEARCH_ARMED_NS;
+		s->settled = s->missing;
+		s->settled_ended = l->ended;
+	}
+	all = l->now_ns >= s->next_ns && are_many(s, l);
+	fops = l->now_ns >= s->next_fop_ns && l->unseen & ~s->wanted;
+	switch (s->now) {
+	case WATCH_SEARCH_NONE:
+		return all ? WATCH_SEARCH_ALL : fops ? WATCH_SEARCH_FOPS : WATCH_SEARCH_NONE;
+	case WATCH_SEARCH_FOPS:
+		if (all || fops)
+			return WATCH_SEARCH_ALL;
+		break;
+	case WATCH_SEARCH_ALL:
+		break;
+	}
+	return is_over(s, l) ? WATCH_SEARCH_NONE : s->now;
+}
+
+/* The search is over: when is the next one of its kind worth while? */
+static void put_off(struct watch_search *s, const struct watch_search_look *l)
+{
+	bool for_fops = s->now == WATCH_SEARCH_FOPS;
+	uint64_t *next = for_fops ? &s->next_fop_ns : &s->next_ns;
+	uint64_t *backoff = for_fops ? &s->fop_backoff_ns : &s->backoff_ns;
+
+	if (s->has_found) {
+		*next = l->now_ns;
+		*backoff = for_fops ? FOP_BACKOFF_NS : BACKOFF_NS;
+		return;
+	}
+	*next = l->now_ns + *backoff;
+	*backoff = 2 * *backoff < WATCH_SEARCH_MOST_NS ? 2 * *backoff : WATCH_SEARCH_MOST_NS;
+}
+
+void watch_search_set(struct watch_search *s, const struct watch_search_look *l,
+		      enum watch_search_for what)
+{
+	if (what == WATCH_SEARCH_NONE) {
+		put_off(s, l);
+		s->settled = s->missing;
+		s->settled_ended = l->ended;
+		s->wanted = 0;
+	} else {
+		s->wanted = what == WATCH_SEARCH_FOPS ? l->unseen : 0;
+		s->has_found = false;
+		s->begin_ns = l->now_ns;
+		s->until_ns = l->now_ns + WATCH_SEARCH_ARMED_NS;
+		s->begin_missing = s->missing;
+		s->begin_hits = l->hits;
+		s->begin_met = l->met;
+	}
+	s->now = what;
+}
+
+uint64_t watch_search_unseen(uint64_t base[GLUSTER_MAX_FOP], uint64_t last[GLUSTER_MAX_FOP],
+			     const uint64_t calls[GLUSTER_MAX_FOP], uint64_t walked)
+{
+	uint64_t unseen = 0;
+	unsigned int fop;
+
+	for (fop = 1; fop < GLUSTER_MAX_FOP && fop < FOPS_IN_MASK; fop++) {
+		if (calls[fop] < base[fop])
+			base[fop] = last[fop] = 0; /* another graph, which counts from 0 */
+		if (last[fop] > base[fop] && !(walked >> fop & 1))
+			unseen |= 1ULL << fop;
+		last[fop] = calls[fop];
+	}
+	return unseen;
+}
+
+/* ---- the topmost module ------------------------------------------------ */
 
 void watch_discovery_free(struct watch_discovery *d)
 {
@@ -146,48 +269,24 @@ static int tell_unprobed(const struct seen *seen, struct model *m)
 	return watch_off(seen->w, m, "callbacks", line);
 }
 
-/* ---- what goes unaccounted --------------------------------------------- */
-
-/* Stacks made since the last look that no probe has accounted for. */
-static uint64_t count_missing(struct watch *w, struct source *src)
-{
-	struct watch_discovery *d = &w->discovery;
-	uint64_t created, walked = 0, made, seen;
-	__u64 checks[WIRE_CHECKS];
-	size_t i;
-
-	if (gluster_pool_created(w->gp, &created))
-		return 0;
-	for (i = 0; i < w->n_targets; i++) {
-		source_read_checks(src, w->targets[i].idx, checks);
-		walked += checks[WIRE_CHECK_WALKED] + checks[WIRE_CHECK_COPIES];
-	}
-	made = created - d->created;
-	seen = walked - d->walked;
-	d->created = created;
-	d->walked = walked;
-	return made > seen ? made - seen : 0;
-}
-
 /*
- * Fops that were called before the last look and of which no request was walked to this day. One
- * that hangs in its first request looks the same, and costs a search in vain.
+ * What ended where no probe is, is in no row. Of the process's own stacks nothing else would tell;
+ * that of requests shows in their coverage, too.
  */
-static uint64_t find_unseen(struct watch *w, struct source *src, const struct model *m)
+static int tell_missing(const struct watch *w, struct model *m, const struct watch_search_look *l)
 {
-	struct watch_discovery *d = &w->discovery;
-	uint64_t calls[GLUSTER_MAX_FOP], walked = source_walked_fops(src, w->pid), unseen = 0;
-	unsigned int fop;
+	const struct watch_search *s = &w->discovery.search;
+	uint64_t ended = l->ended - s->ended;
+	char line[256];
 
-	watch_requests(w, m, calls);
-	for (fop = 1; fop < GLUSTER_MAX_FOP && fop < FOPS_IN_MASK; fop++) {
-		if (calls[fop] < d->base[fop])
-			d->base[fop] = 0; /* another graph, which counts from 0 */
-		if (d->calls[fop] > d->base[fop] && !(walked >> fop & 1))
-			unseen |= 1ULL << fop;
-	}
-	memcpy(d->calls, calls, sizeof(d->calls));
-	return unseen;
+	if (!s->missing || (!s->has_found && (s->missing <= WATCH_SEARCH_FEW ||
+					      s->missing * WATCH_SEARCH_SHARE < ended)))
+		return 0;
+	snprintf(line, sizeof(line), "%llu of %llu that ended are in no row: %s",
+		 (unsigned long long)s->missing, (unsigned long long)ended,
+		 s->has_found ? "they did before their callbacks were found" :
+				"no callback of theirs was found");
+	return watch_off(w, m, "call stacks", line);
 }
 
 /* ---- arming ------------------------------------------------------------ */
@@ -222,17 +321,14 @@ static int find_frame_end(const struct watch *w, char *path, size_t size, struct
 	return ret;
 }
 
-/* Arm for the fops of a set, 0: for all. */
-static int arm(struct watch *w, struct source *src, uint64_t wanted, uint64_t now_ns, char *err,
-	       size_t err_size)
+/* Have frame ends watched, for the fops of a set, 0: for all. */
+static int arm(struct watch *w, struct source *src, uint64_t wanted, char *err, size_t err_size)
 {
-	struct watch_discovery *d = &w->discovery;
 	struct uprobe_site probe;
 	struct site site;
 	char path[4200];
 	int ret = find_frame_end(w, path, sizeof(path), &site);
 
-	d->for_fops = wanted != 0;
 	if (ret) {
 		snprintf(err, err_size, "no cheap place to watch frames end: %s", strerror(-ret));
 		return ret;
@@ -243,78 +339,106 @@ static int arm(struct watch *w, struct source *src, uint64_t wanted, uint64_t no
 		return ret;
 	}
 	probe = (struct uprobe_site){ .path = path, .offset = site.offset };
-	ret = source_arm_discovery(src, w->pid, &probe, &w->probes, err, err_size);
-	if (ret)
-		return ret;
-	d->armed_until_ns = now_ns + ARMED_NS;
-	return 0;
+	return source_arm_discovery(src, w->pid, &probe, &w->probes, err, err_size);
 }
 
-/* The search is over, or could not begin: when is the next one of its kind worth while? */
-static void put_off_search(struct watch_discovery *d, uint64_t now_ns)
+/* Counts that say what goes unaccounted; a count that cannot be had stays as it was. */
+static void read_met(struct watch *w, struct source *src, struct watch_search_look *l)
 {
-	uint64_t *next = d->for_fops ? &d->next_fop_ns : &d->next_ns;
-	uint64_t *backoff = d->for_fops ? &d->fop_backoff_ns : &d->backoff_ns;
+	struct wire_proc proc;
 
-	*next = now_ns + *backoff;
-	*backoff *= 2;
+	if (source_get_proc(src, w->pid, &proc))
+		return;
+	l->met = proc.stacks;
+	l->hits = proc.probe_hits;
+	l->ends = proc.ends;
+	l->bare_ends = proc.bare_ends;
 }
 
-int watch_discovery_start(struct watch *w, struct source *src, const struct model *m,
-			  uint64_t now_ns, char *err, size_t err_size)
+static void read_ended(struct watch *w, struct watch_search_look *l)
+{
+	uint64_t ended;
+
+	if (!gluster_pool_ended(w->gp, &ended))
+		l->ended = ended;
+}
+
+void watch_discovery_start(struct watch *w, struct source *src, const struct model *m,
+			   uint64_t now_ns)
 {
 	struct watch_discovery *d = &w->discovery;
-	int ret;
 
-	d->backoff_ns = BACKOFF_NS;
-	d->fop_backoff_ns = FOP_BACKOFF;
-	d->next_ns = d->next_fop_ns = 0;
 	d->n_seen = d->n_unprobed = 0;
-	count_missing(w, src);
+	d->look = (struct watch_search_look){ .now_ns = now_ns };
+	read_met(w, src, &d->look);
+	read_ended(w, &d->look);
+	/* of a brick's own stacks one or two that are never wound are made where clients come */
+	watch_search_begin(&d->search, &d->look, w->gp->root_xl_addr ? 1 : WATCH_SEARCH_FEW);
 	watch_requests(w, m, d->base);
 	memcpy(d->calls, d->base, sizeof(d->calls));
-	ret = arm(w, src, 0, now_ns, err, err_size);
-	if (ret)
-		put_off_search(d, now_ns);
-	return ret;
 }
 
-/* Armed: probe what was seen meanwhile. */
-static int look_at_seen(struct watch *w, struct source *src, struct model *m, uint64_t now_ns)
+/* Probe what was seen while armed. */
+static int look_at_seen(struct watch *w, struct source *src, struct model *m)
 {
-	struct watch_discovery *d = &w->discovery;
 	struct seen seen = { .w = w, .src = src };
-	int ret;
 
+	w->discovery.look.found = 0;
+	if (!w->probes.discovery.n)
+		return 0;
 	source_each_callback(src, on_seen, &seen);
 	watch_modules_free(&seen.modules);
-	ret = tell_unprobed(&seen, m);
-	if (seen.found) {
-		d->fop_backoff_ns = FOP_BACKOFF;
-	} else if (now_ns >= d->armed_until_ns) {
+	w->discovery.look.found = (size_t)seen.found;
+	return tell_unprobed(&seen, m);
+}
+
+/* Begin, change or end the search. One that cannot begin is over in vain. */
+static int change_search(struct watch *w, struct source *src, struct model *m,
+			 enum watch_search_for what)
+{
+	struct watch_discovery *d = &w->discovery;
+	char err[256] = "";
+	int ret;
+
+	if (what == WATCH_SEARCH_NONE) {
+		ret = tell_missing(w, m, &d->look);
 		source_disarm_discovery(&w->probes);
-		put_off_search(d, now_ns);
+		watch_search_set(&d->search, &d->look, what);
+		return ret;
 	}
+	watch_search_set(&d->search, &d->look, what);
+	ret = arm(w, src, d->search.wanted, err, sizeof(err));
+	if (!ret)
+		return 0;
+	watch_search_set(&d->search, &d->look, WATCH_SEARCH_NONE);
+	return ret == -ESRCH ? 0 : watch_off(w, m, "background stacks", err);
+}
+
+int watch_discovery_look(struct watch *w, struct source *src, struct model *m, uint64_t now_ns)
+{
+	struct watch_discovery *d = &w->discovery;
+	enum watch_search_for what;
+	int ret;
+
+	if (now_ns < d->look.now_ns + WATCH_SEARCH_LOOK_NS)
+		return 0;
+	d->look.now_ns = now_ns;
+	read_ended(w, &d->look);
+	read_met(w, src, &d->look);
+	ret = look_at_seen(w, src, m);
+	what = watch_search_decide(&d->search, &d->look);
+	if (what != d->search.now)
+		ret = change_search(w, src, m, what) ?: ret;
 	return ret;
 }
 
 int watch_discovery_tick(struct watch *w, struct source *src, struct model *m, uint64_t now_ns)
 {
 	struct watch_discovery *d = &w->discovery;
-	uint64_t missing = count_missing(w, src), unseen = find_unseen(w, src, m);
-	char err[256] = "";
-	int ret;
+	uint64_t calls[GLUSTER_MAX_FOP];
 
-	if (w->probes.discovery.n)
-		return look_at_seen(w, src, m, now_ns);
-	if (unseen && now_ns >= d->next_fop_ns)
-		ret = arm(w, src, unseen, now_ns, err, sizeof(err));
-	else if (missing > NOT_A_ROUND && now_ns >= d->next_ns)
-		ret = arm(w, src, 0, now_ns, err, sizeof(err));
-	else
-		return 0;
-	if (!ret || ret == -ESRCH)
-		return 0;
-	put_off_search(d, now_ns);
-	return watch_off(w, m, "background stacks", err);
+	watch_requests(w, m, calls);
+	d->look.unseen =
+		watch_search_unseen(d->base, d->calls, calls, source_walked_fops(src, w->pid));
+	return watch_discovery_look(w, src, m, now_ns);
 }

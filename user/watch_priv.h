@@ -8,6 +8,7 @@
 #include "elf.h"
 #include "site.h"
 #include "watch.h"
+#include "watch_discovery.h"
 #include "watch_tails.h"
 
 #define WATCH_MAX_SEEN 512
@@ -30,18 +31,15 @@ struct watch_sites {
 
 /* The search for callbacks that no probe is at yet; watch_discovery.c's alone. */
 struct watch_discovery {
-	uint64_t armed_until_ns;
-	bool for_fops; /* armed for fops that were called and never walked, not for all */
-	uint64_t next_ns, backoff_ns;         /* of the search for all */
-	uint64_t next_fop_ns, fop_backoff_ns; /* of that for fops */
-	uint64_t seen[WATCH_MAX_SEEN];        /* callback addresses dealt with */
+	struct watch_search search;
+	struct watch_search_look look; /* the last one */
+	uint64_t seen[WATCH_MAX_SEEN]; /* callback addresses dealt with */
 	size_t n_seen;
 	size_t n_unprobed; /* of those, where no probe could be put */
 	uint64_t *top;     /* functions of the topmost module that have a probe */
 	size_t n_top;
 	char top_path[4200];
-	uint64_t created, walked;        /* stacks, by the process and by us, at the last look */
-	uint64_t calls[GLUSTER_MAX_FOP]; /* requests at the last look, */
+	uint64_t calls[GLUSTER_MAX_FOP]; /* requests at the last tick, */
 	uint64_t base[GLUSTER_MAX_FOP];  /* and when the probes went in */
 };
 
@@ -79,6 +77,15 @@ uint64_t watch_completed(struct watch *w);
 void watch_requests(const struct watch *w, const struct model *m,
 		    uint64_t ret_calls[GLUSTER_MAX_FOP]);
 
+enum watch_threads { WATCH_THREADS_UNKNOWN, WATCH_THREADS_ALL, WATCH_THREADS_ONE };
+
+/*
+ * Do probes see all threads of a process? A multi link whose pid matches one thread only (Linux 6.6
+ * to 6.9) shows no hits, or those of the main thread alone, while the process counts requests:
+ * completed, since the probes are in. Pure.
+ */
+enum watch_threads watch_judge_threads(pid_t pid, const struct wire_proc *proc, uint64_t completed);
+
 /*
  * Choose a callback's cheapest instruction and append it; s->site must have room. 0 or -errno of
  * site_choose().
@@ -92,11 +99,16 @@ void watch_count_site(struct watch *w, const struct site *site);
 /* The topmost module's sites that are probed: takes s->func over. */
 void watch_discovery_top(struct watch_discovery *d, struct watch_sites *s);
 
-/* Arm discovery for all callbacks. 0 or -errno and one clear line. */
-int watch_discovery_start(struct watch *w, struct source *src, const struct model *m,
-			  uint64_t now_ns, char *err, size_t err_size);
+/* The probes are in: from now on it is looked for what they do not meet. */
+void watch_discovery_start(struct watch *w, struct source *src, const struct model *m,
+			   uint64_t now_ns);
 
-/* Look what was seen, probe it, arm and disarm. What cannot be had is told. 0 or -errno. */
+/*
+ * Look what goes unaccounted and what was seen, probe it, arm and disarm. What cannot be had is
+ * told. Does nothing before WATCH_SEARCH_LOOK_NS have passed. 0 or -errno. The tick comes after
+ * the process's counts were fed to the model, and looks at its fops, too.
+ */
+int watch_discovery_look(struct watch *w, struct source *src, struct model *m, uint64_t now_ns);
 int watch_discovery_tick(struct watch *w, struct source *src, struct model *m, uint64_t now_ns);
 void watch_discovery_free(struct watch_discovery *d);
 

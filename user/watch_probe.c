@@ -119,13 +119,15 @@ static int tell_proc(struct watch *w, struct source *src)
 		.frame_this = l->frame_this,
 		.frame_ret = l->frame_ret,
 		.frame_op = l->frame_op,
+		.stack_err_xl = l->stack_err_xl,
 	};
 	struct wire_proc proc = {
 		.root = w->gp->root_xl_addr ? WIRE_ROOT_CLIENT : WIRE_ROOT_BRICK,
 		.local_target = (__u16)w->targets[0].idx,
 	};
 
-	return source_set_proc(src, w->pid, &proc, &wire);
+	/* and a place for the set of fops that were walked */
+	return source_set_proc(src, w->pid, &proc, &wire) ?: source_set_wanted(src, w->pid, 0);
 }
 
 /* ---- sites ------------------------------------------------------------- */
@@ -342,45 +344,57 @@ int watch_attach(struct watch *w, struct source *src, struct model *m, char *err
 			 strerror(-ret));
 		return ret;
 	}
-	if (watch_discovery_start(w, src, m, clock_mono_ns(), err, err_size))
-		return watch_off(w, m, "background stacks", err);
+	watch_discovery_start(w, src, m, clock_mono_ns());
 	return 0;
 }
 
-/*
- * A multi link whose pid matches one thread only (6.6 to 6.9) shows no hits, or those of the main
- * thread alone, while the process itself counts requests: then perf uprobes take over.
- */
-static int check_threads(struct watch *w, struct source *src, struct model *m)
+enum watch_threads watch_judge_threads(pid_t pid, const struct wire_proc *proc, uint64_t completed)
 {
-	uint64_t completed = watch_completed(w);
-	struct wire_proc proc;
-	char err[256] = "";
-	int ret;
-
-	if (w->proven || w->probes.kind == UPROBE_PERF || !w->probes.callbacks.n ||
-	    source_get_proc(src, w->pid, &proc))
-		return 0;
-	if (proc.other_tid || (proc.first_tid && proc.first_tid != (__u32)w->pid)) {
-		w->proven = true;
-		return 0;
-	}
-	if (completed < w->wound_at_attach + ENOUGH_REQUESTS)
-		return 0;
+	if (proc->other_tid || (proc->first_tid && proc->first_tid != (__u32)pid))
+		return WATCH_THREADS_ALL;
+	if (completed < ENOUGH_REQUESTS)
+		return WATCH_THREADS_UNKNOWN;
 	/* a process may well do with its main thread: then nothing is missing */
-	if (proc.probe_hits >= (completed - w->wound_at_attach) / 2)
-		return 0;
-	w->proven = true;
-	ret = source_use_perf(src, err, sizeof(err));
+	return proc->probe_hits >= completed / 2 ? WATCH_THREADS_UNKNOWN : WATCH_THREADS_ONE;
+}
+
+/* Perf uprobes take over from a multi link that sees one thread only. */
+static int use_perf(struct watch *w, struct source *src, struct model *m)
+{
+	char err[256] = "";
+	int ret = source_use_perf(src, err, sizeof(err));
+
 	if (ret)
 		return watch_off(w, m, "walk", err);
 	source_probes_close(&w->probes);
 	watch_tails_reset(&w->tails);
-	w->discovery.n_seen = w->discovery.n_unprobed = 0;
 	ret = probe_top(w, src, err, sizeof(err));
+	watch_discovery_start(w, src, m, clock_mono_ns());
 	feed_sites(w, m);
 	return watch_off(w, m, ret ? "walk" : "uprobe-multi",
 			 ret ? err : "its pid filter sees one thread only; perf uprobes used");
+}
+
+static int check_threads(struct watch *w, struct source *src, struct model *m)
+{
+	uint64_t completed = watch_completed(w);
+	struct wire_proc proc;
+
+	if (w->proven || w->probes.kind == UPROBE_PERF || !w->probes.callbacks.n ||
+	    source_get_proc(src, w->pid, &proc))
+		return 0;
+	completed = completed > w->wound_at_attach ? completed - w->wound_at_attach : 0;
+	switch (watch_judge_threads(w->pid, &proc, completed)) {
+	case WATCH_THREADS_UNKNOWN:
+		return 0;
+	case WATCH_THREADS_ALL:
+		w->proven = true;
+		return 0;
+	case WATCH_THREADS_ONE:
+		break;
+	}
+	w->proven = true;
+	return use_perf(w, src, m);
 }
 
 int watch_tick(struct watch *w, struct source *src, struct model *m, uint64_t now_ns)

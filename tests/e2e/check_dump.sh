@@ -130,6 +130,26 @@ for i in (6, 7): f(i)["counted"] = False
 f(4)["self"] = 44000; f(2)["self"] += 20000'
 good "a root that ended after its children ends there" \
 	'f(0)["end_raw"] = f(0)["end"] = 96000; f(0)["incl"] = 95000; f(0)["self"] = 5000'
+effects='for i in range(8): f(i).update(bytes=0, failed=False)
+r.update(result=-1, errno=5, stack_error=5, raiser="afr")
+s(0)["bytes"] = 4096
+for i in (0, 1, 2, 4, 7): f(i)["bytes"] = 4096
+for i in (0, 1, 2): f(i)["failed"] = True
+'
+good "bytes and an error up to the root" "$effects" --expect-failed
+good "an error that the root itself raised" "$effects"'r.update(stack_error=2, raiser="")
+for i in range(8): f(i)["failed"] = False'
+good "an error of nobody known" "$effects"'r["raiser"] = None'
+bad bytes "bytes left out above" "$effects"'f(1)["bytes"] = 0'
+bad bytes "bytes counted beside the way" "$effects"'f(5)["bytes"] = 4096'
+bad failed "an error that went missing on its way" "$effects"'f(1)["failed"] = False'
+bad failed "an error below who raised it" "$effects"'f(4)["failed"] = True'
+bad failed "an error of another number" "$effects"'r["stack_error"] = 2'
+bad failed "the raiser's frame in a copied stack" "$effects"'r["raiser"] = "client-1"
+f(5)["failed"] = True'
+unmet "no error" "--expect-failed" "$effects"'r["result"] = 0
+for i in range(8): f(i)["failed"] = False'
+
 good "an unsplit request beside a good one" \
 	'u = json.loads(json.dumps(r)); u["unsplit"] = "frames"; u["frames"] = u["frames"][:2]
 text = json.dumps(r) + "\n" + json.dumps(u) + "\n"' --max-unsplit 1

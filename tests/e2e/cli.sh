@@ -97,8 +97,17 @@ if [ "$(id -u)" = 0 ]; then
 	refused 'a pid that is not here' 1 '4194304' attach 4194304
 	refused 'a path that is not here' 1 '/no/such/path' attach /no/such/path
 	refused 'a very long word' 1 '.' attach "$(printf 'x%.0s' {1..60000})"
+	mkfifo "$dir/fifo"
+	into_fifo=(attach $$ --memory-only -d 100ms -o "$dir/fifo")
+	refused 'a FIFO that nobody reads' 1 'fifo.: nobody reads it' "${into_fifo[@]}"
+	capture timeout -s INT --preserve-status 0.7 "$BRICKTOP" "${into_fifo[@]}"
+	is "$status" 130 'a FIFO that nobody reads: SIGINT ends the wait'
+	{ sleep 0.3; timeout 20 cat "$dir/fifo" >"$dir/read"; } &
+	informs 'a FIFO whose reader is late' '^$' "${into_fifo[@]}"
+	wait $!
+	ok 'a FIFO whose reader is late: it gets all' grep -q "pid $$" "$dir/read"
 else
-	skip 'not root' 'targets that are not here' 25
+	skip 'not root' 'targets that are not here' 37
 fi
 
 for way in closed_stdout full_stdout; do

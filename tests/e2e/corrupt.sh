@@ -8,18 +8,9 @@
 # the check that failed, stuck and attach refuse with that one line; a session that is on
 # already sees it through; a request whose frames cannot be read is counted as lost.
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
-# shellcheck source=tests/lib/attach.sh
-. "$here/../lib/attach.sh"
-
-why=$(bed_missing) && skip_all "$why"
-command -v jq >/dev/null || skip_all "no jq here"
-bed_init || bail_out "no test bed"
+# shellcheck source=tests/lib/e2e.sh
+. "$here/../lib/e2e.sh"
+e2e_begin jq
 bed_xlators || skip_all "test xlators cannot be built here"
 ulimit -c 0
 
@@ -81,7 +72,49 @@ test_meanwhile()
 	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "$what, meanwhile: it ends well"
 	is "$(users_writes "in-$what")" 256 "$what, meanwhile: all requests are counted"
 	is "$(jq .target.gone "$BED_DIR/in-$what.out")" false "$what, meanwhile: it is not gone"
+	is "$(jq -c '[.off[].what]' "$BED_DIR/in-$what.out")" '[]' \
+		"$what, meanwhile: nothing is off any more"
+	is "$(jq '[.ops[] | select(.op == "write" and .root == "brick") |
+		.coverage_pct][0]' "$BED_DIR/in-$what.out")" 100 "$what, meanwhile: coverage"
 	ok "$what, meanwhile: no instruction is left" attach_clean "$BED_B1_PID"
+}
+
+# Damaged when the report is made: what was read before is told, what would need a look
+# now is not, and why.
+test_at_end()
+{
+	ok "at the end: attached" attach_start at-end "$BED_B1_PID" -d 60 --json || return 1
+	bed_fio "$BED_C1_MNT" job --size=512k --rw=write
+	sleep 1.2
+	kill -STOP "$BED_B1_PID"
+	corrupt active-wrong
+	sleep 1.2
+	attach_end at-end
+	corrupt repair
+	kill -CONT "$BED_B1_PID"
+	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "at the end: it ends well"
+	is "$(users_writes at-end)" 128 "at the end: all requests are counted"
+	is "$(jq -c '[.ops[] | select(.op == "write" and .root == "brick") |
+		.coverage_pct, .in_flight]' "$BED_DIR/at-end.out")" '[null,null]' \
+		"at the end: neither coverage nor what is in flight"
+	like "$(jq -r '.off[] | select(.what == "memory").reason' "$BED_DIR/at-end.out")" \
+		'^cannot be read' "at the end: and it says why"
+}
+
+# A brick's path may hold anything: it is measured, and its name does no harm.
+test_odd_path()
+{
+	local out
+
+	corrupt odd-path || { fail "odd path: damaged"; return; }
+	out=$(quickly list)
+	unlike "$out" $'\e' "odd path: list shows no escape"
+	unlike "$out" "$BED_B1_PID [^|]*cannot be attached" "odd path: it can be attached to"
+	out=$(quickly attach "$BED_B1_PID" -d 200ms)
+	is $? 0 "odd path: it is measured"
+	unlike "$out" $'\e' "odd path: the report has no escape"
+	like "$out" $'\n'"brick [^ ]+:/.[?][[]" "odd path: but its name"
+	corrupt repair
 }
 
 # test_frames WHAT COUNTED CAUSE: a request is held while its list of frames is cut
@@ -104,7 +137,8 @@ test_frames()
 	bed_stop b1 KILL
 	wait "$writer"
 	attach_end "$what"
-	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "$what: bricktop ends well"
+	is "$ATTACH_STATUS" 1 "$what: bricktop ends with it"
+	like "$ATTACH_ERR" '^bricktop: process [0-9]+ ended after [0-9.]+ s$' "$what: and says so"
 	is "$(jq ".lost.$3" "$BED_DIR/$what.out")" 1 "$what: lost: $3"
 	is "$(jq .lost.total "$BED_DIR/$what.out")" 1 "$what: nothing else is lost"
 	is "$(users_writes "$what")" "$2" "$what: requests counted"
@@ -112,7 +146,7 @@ test_frames()
 		select(.state == "on" and .kind == "xlator")] | length' \
 		"$BED_DIR/$what.out")" 0 "$what: no layer gets any of it"
 	ok "$what: a new brick starts" bed_start b1
-	ok "$what: its client is back" bed_poll 20 client_is_back
+	ok "$what: its client is back" bed_poll 20 client_is_back "$BED_C1_MNT"
 }
 
 is_held() { quickly stuck "$BED_B1_PID" | grep -q ' write .* in held '; }
@@ -126,17 +160,10 @@ walked()
 	out=$(quickly stuck "$BED_B1_PID") && ! grep -q ' write ' <<<"$out"
 }
 
-# It answers with more than attributes that it remembers, and without a write.
-client_is_back()
-{
-	# shellcheck disable=SC2016
-	timeout 5 bash -c ': >"$1"' bash "$BED_C1_MNT/ping" 2>/dev/null
-}
-
 { bed_brick b1 --at posix "held delay ops writev hold-file $BED_DIR/hold" && bed_client c1 b1; } ||
 	bail_out "no brick"
 bed_fio "$BED_C1_MNT" job --size=512k --rw=write || bail_out "no load"
-damages=$("$here/../lib/corrupt.py" "$BED_B1_PID" list - | grep -v '^frames')
+damages=$("$here/../lib/corrupt.py" "$BED_B1_PID" list - | grep -Ev '^(frames|odd)')
 ok "there is something to damage" test "$(wc -l <<<"$damages")" -gt 15
 kill -STOP "$BED_B1_PID"
 for damage in $damages; do
@@ -148,6 +175,8 @@ kill -CONT "$BED_B1_PID"
 for damage in next-unmapped stacks-wrong; do
 	test_meanwhile "$damage" || fail "$damage, meanwhile"
 done
+test_at_end || fail "damaged at the end"
+test_odd_path
 test_frames frames-second 0 unreadable || fail "no frame but the root's"
 test_frames frames-third 1 unreadable || fail "frames that cannot be read"
 test_frames frames-loop 1 frames || fail "frames in a circle"

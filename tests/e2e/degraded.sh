@@ -10,18 +10,9 @@
 # something was asked for that is not there. And reports in a row: no request falls
 # between two of them.
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
-# shellcheck source=tests/lib/attach.sh
-. "$here/../lib/attach.sh"
-
-why=$(bed_missing) && skip_all "$why"
-command -v jq >/dev/null || skip_all "no jq here"
-bed_init || bail_out "no test bed"
+# shellcheck source=tests/lib/e2e.sh
+. "$here/../lib/e2e.sh"
+e2e_begin jq
 
 load() { bed_fio "$BED_C1_MNT" "$1" --size=4m --rw=randrw "${@:2}"; }
 
@@ -71,6 +62,10 @@ test_all()
 	is "$ATTACH_STATUS" 0 "all, and one brick dies: exit status"
 	is "$(jq_of all '[.[].target.pid | select(. == '"$BED_B1_PID"' or . == '"$BED_B2_PID"')] |
 		length')" 2 "all: both bricks are shown"
+	is "$(jq_of all 'map(.lost_unassigned.total) | unique | join(" ")')" 0 \
+		"all: nothing is lost of nobody knows whom"
+	is "$(jq_of all 'map(.lost.recursion) | unique | map(tostring) | join(" ")')" null \
+		"all: whose recursion it is nobody knows"
 	for op in read write; do
 		is "$(jq_of all '[.[] | select(.target.pid == '"$BED_B1_PID"').ops[] |
 			select(.op == "'$op'" and .root == "brick" and .origin == "user").count] |
@@ -107,6 +102,12 @@ test_dumps()
 	read -r _ missing _ all _ <<<"$ATTACH_ERR"
 	is "$(grep -c . "$BED_DIR/slow.read")" $((all - missing)) \
 		"dumps that find no room: the others are there"
+	mkfifo "$BED_DIR/unread"
+	timeout 20 "$BRICKTOP" attach "$BED_B1_PID" -d 1 --dump-requests 5="$BED_DIR/unread" \
+		>/dev/null 2>"$BED_DIR/unread.err"
+	is $? 1 "dumps that nobody reads: exit status"
+	like "$(cat "$BED_DIR/unread.err")" 'unread.: nobody reads it' \
+		"dumps that nobody reads: said"
 	"$BRICKTOP" attach "$BED_B1_PID" -d 1 --dump-requests 5="$BED_DIR/few" \
 		>/dev/null 2>"$BED_DIR/few.err"
 	is $? 0 "fewer requests than wanted: exit status"

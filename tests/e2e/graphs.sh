@@ -7,14 +7,11 @@
 # added up again by a checker that shares no code with bricktop; counts are those of the
 # processes themselves. The recipe's brick, posix-aio, two bricks in one process.
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/tap.sh
-. tests/lib/bed.sh
-. tests/lib/measure.sh
+. tests/lib/e2e.sh
 . tests/lib/load.sh
 . tests/lib/graph.sh
 
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out "no test bed"
+e2e_begin python3 jq
 
 test_brick()
 {

@@ -8,14 +8,11 @@
 # and added up again by an independent checker; counts are those of the process itself,
 # what runs in the background included.
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/tap.sh
-. tests/lib/bed.sh
-. tests/lib/measure.sh
+. tests/lib/e2e.sh
 . tests/lib/load.sh
 . tests/lib/graph.sh
 
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out "no test bed"
+e2e_begin python3 jq
 
 # fio_written JOB...: bytes, from fio's own results.
 fio_written()

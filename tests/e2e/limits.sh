@@ -9,18 +9,9 @@
 # brick. What is lost is counted and said, what is left is right to the request, and
 # nothing is left behind in the brick.
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
-# shellcheck source=tests/lib/attach.sh
-. "$here/../lib/attach.sh"
-
-why=$(bed_missing) && skip_all "$why"
-command -v jq >/dev/null || skip_all "no jq here"
-bed_init || bail_out "no test bed"
+# shellcheck source=tests/lib/e2e.sh
+. "$here/../lib/e2e.sh"
+e2e_begin jq
 
 load() { bed_fio "$BED_C1_MNT" "$1" --size=1m --rw=randrw "${@:2}"; }
 

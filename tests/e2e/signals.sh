@@ -9,20 +9,9 @@
 # SIGKILL and a signal at any earlier moment, with whatever there is. Detaching many places
 # is quick: at most a tenth of what perf uprobes take.
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
-# shellcheck source=tests/lib/attach.sh
-. "$here/../lib/attach.sh"
-
-why=$(bed_missing) && skip_all "$why"
-for tool in bpftool jq; do
-	command -v $tool >/dev/null || skip_all "no $tool here"
-done
-bed_init || bail_out "no test bed"
+# shellcheck source=tests/lib/e2e.sh
+. "$here/../lib/e2e.sh"
+e2e_begin bpftool jq
 
 # Writes, reads back and compares, again and again, until told to stop.
 verify_load()

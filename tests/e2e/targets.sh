@@ -5,21 +5,13 @@
 #
 # What the target does while it is watched: it ends, is killed, comes back under a
 # new pid, is stopped. There is always a report, in time; what was counted before is in
-# it to the request; a brick that was named by its volume or its path is followed
-# into its new process and counted on, one that was named by its pid too.
+# it to the request, and the exit status tells where nobody was left; a brick that was
+# named by its volume or its path is followed into its new process and counted on, one
+# that was named by its pid too.
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
-# shellcheck source=tests/lib/attach.sh
-. "$here/../lib/attach.sh"
-
-why=$(bed_missing) && skip_all "$why"
-command -v jq >/dev/null || skip_all "no jq here"
-bed_init || bail_out "no test bed"
+# shellcheck source=tests/lib/e2e.sh
+. "$here/../lib/e2e.sh"
+e2e_begin jq
 
 load() { bed_fio "$BED_C1_MNT" room --size=1m --rw=randrw; }
 
@@ -33,13 +25,6 @@ users()
 		.origin == \"user\") | .count] | add // 0"
 }
 
-# It answers with more than attributes that it remembers, and without a write.
-client_is_back()
-{
-	# shellcheck disable=SC2016
-	timeout 5 bash -c ': >"$1"' bash "$BED_C1_MNT/ping" 2>/dev/null
-}
-
 # test_end SIGNAL: the brick ends in the window and stays away.
 test_end()
 {
@@ -49,20 +34,26 @@ test_end()
 	bed_stop b1 "$1"
 	sleep 1.5
 	attach_end "gone$1"
-	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "$1: it ends well"
+	is "$ATTACH_STATUS" 1 "$1: the exit status says that it is gone"
+	like "$ATTACH_ERR" "^bricktop: process $BED_B1_PID ended after [0-9.]+ s\$" \
+		"$1: in one line"
 	is "$(figure "gone$1" .target.gone)" true "$1: the report says that the process is gone"
+	between "$(figure "gone$1" '.window.secs - .target.gone_after_secs')" 1.4 9 \
+		"$1: and when it went"
 	is "$(figure "gone$1" .target.restarts)" 0 "$1: and did not come back"
 	for op in read write; do
 		is "$(users "gone$1" $op)" "$(bed_fio_count room $op)" \
 			"$1: all ${op}s before are counted"
 	done
 	is "$(figure "gone$1" .lost.total)" 0 "$1: nothing is lost"
-	attach_end "text$1"
-	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "$1: the other one, too"
-	like "$(cat "$BED_DIR/text$1.out")" 'the process ended during this window' \
+	# nobody comes back: it does not wait until the end
+	bed_poll 25 bed_gone "$(bed_get "text$1" PID)" || fail "$1: the other one ends by itself"
+	attach_wait "text$1"
+	is "$ATTACH_STATUS" 1 "$1: the other one, too"
+	like "$(cat "$BED_DIR/text$1.out")" 'the process ended after [0-9.]+ s' \
 		"$1: and says it in words"
 	ok "$1: the brick starts again" bed_start b1
-	ok "$1: its client is back" bed_poll 20 client_is_back
+	ok "$1: its client is back" bed_poll 20 client_is_back "$BED_C1_MNT"
 }
 
 # test_restart NAME TARGET: the brick is killed and comes back within the window.
@@ -77,7 +68,7 @@ test_restart()
 	ok "$1: the brick comes back" bed_start b1
 	isnt "$BED_B1_PID" "$old" "$1: under a new pid"
 	ok "$1: and is probed" bed_poll 20 attach_probed "$BED_B1_PID" || return 1
-	ok "$1: its client is back" bed_poll 20 client_is_back
+	ok "$1: its client is back" bed_poll 20 client_is_back "$BED_C1_MNT"
 	load
 	attach_end "$1"
 	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "$1: it ends well"
@@ -133,10 +124,26 @@ test_process()
 	ok "process: its end is the end" bed_poll 10 bed_gone "$BED_PROCESS_PID" ||
 		kill -KILL "$BED_PROCESS_PID"
 	attach_wait process
-	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "process: it ends well"
+	is "$ATTACH_STATUS" 1 "process: the exit status says that it is gone"
+	like "$ATTACH_ERR" "^bricktop: process $pid ended after [0-9.]+ s\$" "process: in one line"
 	is "$(figure process .target.gone)" true "process: the report says that it is gone"
 	between "$(figure process '[.ops[] | select(.root == "local" and .op == "openat") |
 		.count] | add // 0')" 10 1e9 "process: its file operations are counted"
+}
+
+# One that does nothing with files, and is no GlusterFS.
+test_idle()
+{
+	local out
+
+	bed_launch idle sleep 60
+	out=$("$BRICKTOP" attach "$BED_IDLE_PID" -d 500ms 2>&1)
+	is $? 0 "idle process: exit status"
+	like "$out" "^process sleep  pid $BED_IDLE_PID " "idle process: what it is"
+	like "$out" 'it made no file operation in this window' "idle process: what it did"
+	unlike "$out" "process's own memory" "idle process: no first table without statistics"
+	like "$("$BRICKTOP" attach "$BED_IDLE_PID" -d 200ms --memory-only 2>&1)" \
+		'nothing is known without probes' "idle process: nor without probes"
 }
 
 { bed_brick b1 && bed_client c1 b1; } || bail_out "no brick"
@@ -148,4 +155,5 @@ test_restart path "$BED_B1_PATH" || fail "followed by its path"
 test_restart pid "$BED_B1_PID" || fail "followed by its pid"
 test_stopped || fail "a stopped brick"
 test_process || fail "a plain process"
+test_idle
 done_testing

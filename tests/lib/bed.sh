@@ -412,6 +412,7 @@ bed_answers()
 # bed_client NAME [OPTION]... BRICK...: a FUSE mount, answering on return.
 #   --kind plain|write-behind|replicate|disperse   (default plain: distribute
 #                       over the bricks; disperse: redundancy 1)
+#   --cluster "OPT VAL" one more option of replicate or disperse; repeatable
 #   --direct-io         FUSE direct I/O: for the unaligned sizes posix-aio needs
 #   --without X         leave out io-threads or io-stats
 #   --at top "NAME TYPE [OPT VAL]..."   one more xlator right below io-stats

@@ -119,28 +119,33 @@ bed_brick_volfile()
 		"auth.addr.$path.allow" '127.*' "auth-path" "$path"
 }
 
-# vol_cluster KIND VOLUME: what joins the bricks' clients, whose names are in
-# VOL_TOP.
+# vol_cluster KIND VOLUME [OPTION VALUE]...: what joins the bricks' clients, whose
+# names are in VOL_TOP; the options are replicate's or disperse's.
 vol_cluster()
 {
-	case $1 in
-	replicate) vol_push "$2-replicate-0" cluster/replicate ;;
-	disperse) vol_push "$2-disperse-0" cluster/disperse redundancy 1 ;;
+	local kind=$1 volume=$2
+
+	shift 2
+	case $kind in
+	replicate) vol_push "$volume-replicate-0" cluster/replicate "$@" ;;
+	disperse) vol_push "$volume-disperse-0" cluster/disperse redundancy 1 "$@" ;;
 	esac
-	vol_push "$2-dht" cluster/distribute
-	[ "$1" != write-behind ] || vol_push "$2-write-behind" performance/write-behind
+	vol_push "$volume-dht" cluster/distribute
+	[ "$kind" != write-behind ] || vol_push "$volume-write-behind" performance/write-behind
 }
 
 # bed_client_volfile NAME [OPTION]... BRICK...: see bed_client. Sets _BRICKS and
 # _VOLUME, so it must not run in a subshell either.
 bed_client_volfile()
 {
-	local name=$1 kind=plain without=' ' bricks=() brick volume i=0 below='' VOL_AT=()
+	local name=$1 kind=plain without=' ' bricks=() brick volume i=0 below='' opt VOL_AT=()
+	local cluster=()
 
 	shift
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--kind) kind=$2; shift ;;
+		--cluster) read -ra opt <<<"$2"; cluster+=("${opt[@]}"); shift ;;
 		--direct-io) ;;
 		--without) without+="$2 "; shift ;;
 		--at) VOL_AT+=("$2 $3"); shift 2 ;;
@@ -165,7 +170,7 @@ bed_client_volfile()
 		i=$((i + 1))
 	done
 	VOL_TOP=${below% }
-	vol_cluster "$kind" "$volume"
+	vol_cluster "$kind" "$volume" "${cluster[@]}"
 	[[ $without == *" io-threads "* ]] || vol_push "$volume-io-threads" performance/io-threads
 	vol_extra "$volume" top || return 1
 	[[ $without == *" io-stats "* ]] || vol_push "$volume" debug/io-stats log-level WARNING

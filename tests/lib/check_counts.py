@@ -56,6 +56,7 @@ class Judge:
                         if any(f["wound"] for f in x["stats"].values()))
         self.wrong = []
         self.compared = 0
+        self.failed = self.failures_unknown = 0
 
     def same(self, what, got, wanted, tolerance=0.0):
         self.compared += 1
@@ -75,6 +76,11 @@ class Judge:
         top = self.own[self.top]
         for fop, figures in sorted(top.items()):
             if not figures["wound"]:
+                continue
+            inner = self.args.inner.get(fop, 0)
+            missing = figures["wound"] - walked[fop]
+            if 0 < missing <= inner:
+                print(f"{fop}: {missing} that no client has asked for")
                 continue
             self.same(f"{fop} requests", walked[fop], figures["wound"])
             self.same(f"{fop} failed", failed[fop],
@@ -125,7 +131,8 @@ class Judge:
             # request's reply is entered twice, by its part before and its part after it
             most = ended * (1 + UNLOCKED) + self.report["checks"]["open"]
             self.compared += 1
-            if not (ended - late) * (1 - UNLOCKED) <= count <= most:
+            least = (ended - late) * (1 - UNLOCKED) - sum(self.args.inner.values())
+            if not least <= count <= most:
                 self.wrong.append(f"{name} passages: bricktop {count}, the process {ended}, "
                                   f"{late} of them early")
             if abs(count - ended) <= UNLOCKED * ended:
@@ -147,6 +154,34 @@ class Judge:
             self.same(f"{name} {fop} passages", count, own_fop["ended"], UNLOCKED)
             self.same(f"{name} {fop} mean us", total_us / count,
                       own_fop["ns"] / max(own_fop["ended"], 1) / 1000, self.args.mean_pct / 100)
+
+    def failures(self):
+        """{xlator: {fop: failed replies that came to it}}; None where a row does not know."""
+        failed = defaultdict(lambda: defaultdict(int))
+        for op in self.report["ops"]:
+            if op["root"] == "local" or op["source"] != "walk":
+                continue
+            for layer in op["layers"]:
+                if layer["kind"] != "xlator" or "/" not in layer["path"]:
+                    continue
+                above = failed[layer["path"].split("/")[-2].split("+")[-1]]
+                if layer["errors"] is None or above[op["op"]] is None:
+                    above[op["op"]] = None
+                else:
+                    above[op["op"]] += layer["errors"]
+        return failed
+
+    def check_failures(self):
+        """GlusterFS counts a failed reply where it comes to, under what was asked there."""
+        failed = self.failures()
+        for name, own in sorted(self.own.items()):
+            for fop in sorted(set(own) | set(failed[name])):
+                got = failed[name][fop]
+                self.failures_unknown += got is None
+                if got is not None:
+                    self.same(f"{name} {fop} failed replies", got,
+                              own.get(fop, {}).get("failed", 0))
+                    self.failed += got
 
     def check_stacks(self):
         """Stacks that were created: requests, copies of them, background, and what winds none."""
@@ -179,11 +214,17 @@ def parse_args():
     parser.add_argument("--chain", action="store_true", help="no stack is copied: by fop, too")
     parser.add_argument("--copies", action="append", default=[], metavar="X",
                         help="an xlator that copies stacks")
+    parser.add_argument("--min-failed", type=int, metavar="REPLIES",
+                        help="compare failed replies, xlator by xlator")
+    parser.add_argument("--inner", action="append", default=[], metavar="FOP=N",
+                        help="so many calls the process may have made by itself")
     parser.add_argument("--mean-pct", type=float, default=2.0)
     parser.add_argument("--min-for-mean", type=int, default=20, metavar="CALLS")
     parser.add_argument("--max-unaccounted", type=int, metavar="STACKS")
     parser.add_argument("--allow-lost", action="append", default=[], metavar="CAUSE")
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.inner = {fop: int(n) for fop, n in (pair.split("=") for pair in args.inner)}
+    return args
 
 
 def main():
@@ -193,6 +234,11 @@ def main():
     judge.check_faults()
     judge.check_xlators()
     judge.check_stacks()
+    if args.min_failed is not None:
+        judge.check_failures()
+        if judge.failed < args.min_failed:
+            judge.wrong.append(f"{judge.failed} failed replies, wanted {args.min_failed}")
+        print(f"failed replies: {judge.failed}, unknown in {judge.failures_unknown} rows")
     judge.show()
     return 1 if judge.wrong or not judge.compared else 0
 

@@ -32,6 +32,7 @@ TEXTS = {"target": str, "op": str, "root": str, "origin": str, "unsplit": str}
 FRAME_INTS = ("i", "stack", "parent", "begin", "end", "begin_raw", "end_raw", "self", "incl")
 FRAME_BOOLS = ("copy_root", "on_thread", "counted")
 SPAN_INTS = ("frame", "begin", "end", "self")
+EFFECTS = ("bytes", "failed")   # of frames; dumps of others need not have them
 MARKS_KEPT = 8                  # entries that are remembered of one frame
 
 
@@ -87,6 +88,7 @@ class Node:
         self.marked = False
         self.depth = 0
         self.spans = []
+        self.bytes = 0              # moved by its spans, later by those below, too
 
     def __str__(self):
         given = self.given
@@ -149,6 +151,7 @@ class Request:
         self.watermark = record["watermark"]
         self.mismatches = []
         self.split = 0              # frames that several xlators share, and are told apart
+        self.raised = 0             # 1: it failed, and is known through whom
         self.nodes = {}
         for given in record["frames"]:
             if given["i"] in self.nodes:
@@ -168,6 +171,9 @@ class Request:
         self.place_spans(order)
         self.check_nodes(order)
         self.check_top(order)
+        if all(key in self.top.given for key in EFFECTS):
+            self.check_bytes(order)
+            self.check_failed()
 
     # -- frames that are shared
 
@@ -354,6 +360,7 @@ class Request:
                 self.wrong("span-frame", f"frame of {name}", span["frame"], where)
             if best:
                 best.spans.append((span["begin"], span["end"]))
+                best.bytes += span.get("bytes", 0)
             self.check_span(span, name)
 
     def check_span(self, span, name):
@@ -415,6 +422,37 @@ class Request:
                       union_ns(parts, node.begin, node.end))
         if total != self.top.given["incl"]:
             self.wrong("top", "all parts of the request", total, self.top.given["incl"])
+
+    # -- bytes and errors
+
+    def check_bytes(self, order):
+        """What all calls below a frame moved, it moved."""
+        for node in reversed(order):
+            if node.above is not None:
+                node.above.bytes += node.bytes
+            if node.given["counted"] and node.given["bytes"] != node.bytes:
+                self.wrong("bytes", f"bytes of {node}", node.given["bytes"], node.bytes)
+
+    def check_failed(self):
+        """The error of a request came back from the last frame of who raised it, up to the root."""
+        record, failed = self.record, set()
+        raiser = record.get("raiser") if record["result"] < 0 else ""
+        if raiser is None:
+            return
+        if raiser and record["errno"] != record["stack_error"]:
+            self.wrong("failed", "raiser of another error", raiser, "none")
+        ended = [n for n in self.nodes.values()
+                 if n.given["xlator"] == raiser and n.given["stack"] == self.top.given["stack"]
+                 and n.given["end_raw"] and n.given["counted"]]
+        node = max(ended, key=lambda n: n.given["i"], default=None)
+        while node is not None:
+            failed.add(node.given["i"])
+            node = node.above
+        self.raised += bool(failed)
+        for node in self.nodes.values():
+            got, wanted = node.given["failed"], node.given["i"] in failed
+            if got != wanted:
+                self.wrong("failed", f"failed of {node}", got, wanted)
 
     def has_parallel(self):
         return any(clipped_sum_ns(inner, node.begin, node.end) >
@@ -482,6 +520,7 @@ class Summary:
         self.counts["spans placed"] += sum(len(n.spans) for n in nodes)
         self.counts["parallel"] += request.has_parallel()
         self.counts["frames split"] += request.split
+        self.counts["failed"] += request.raised
         self.counts["clipped"] += any(n.clipped for n in nodes)
         self.counts["under a watermark"] += request.watermark > 0
         for name in {n.given["xlator"] for n in nodes if n.given["counted"]}:
@@ -501,13 +540,14 @@ class Summary:
                 yield f"op '{name}' does not appear; there are {sorted(self.ops)}"
         for flag, count in (("parallel", "parallel"), ("clipped", "clipped"),
                             ("spans", "spans placed"), ("copies", "copied stacks"),
-                            ("watermark", "under a watermark"), ("tails", "frames split")):
+                            ("watermark", "under a watermark"), ("tails", "frames split"),
+                            ("failed", "failed")):
             if getattr(args, f"expect_{flag}") and not counts[count]:
                 yield f"no request with: {count}"
 
     def show(self):
         for name in ("requests", "unsplit", "nodes", "copied stacks", "spans", "spans placed",
-                     "parallel", "clipped", "under a watermark", "frames split"):
+                     "parallel", "clipped", "under a watermark", "frames split", "failed"):
             print(f"{name}: {self.counts[name]}")
         print("ops: " + ", ".join(f"{k} {v}" for k, v in sorted(self.ops.items())))
         print("xlators: " + ", ".join(f"{k} {v}" for k, v in sorted(self.xlators.items())))
@@ -530,7 +570,8 @@ def parse_args():
                        ("spans", "a span that belongs to a frame"),
                        ("copies", "a copied stack"),
                        ("watermark", "a request above a watermark"),
-                       ("tails", "a frame split among the xlators that share it")):
+                       ("tails", "a frame split among the xlators that share it"),
+                       ("failed", "a request whose error came from a known xlator")):
         parser.add_argument(f"--expect-{flag}", action="store_true", help=text)
     return parser.parse_args()
 

@@ -41,6 +41,16 @@ class Victim:
     def child_list(self, index):
         return self.memory.word(self.xlators[index] + CHILDREN)
 
+    def odd_path(self):
+        """Where the brick's path is, and its first bytes with an escape among them."""
+        for xlator in self.xlators:
+            name = self.memory.word(xlator + NAME)
+            text = bytearray(self.memory.read(name, 8))
+            if text[0] == ord("/"):
+                text[2:4] = b"\x1b["
+                return name, struct.unpack("<Q", text)[0]
+        raise SystemExit("no xlator is named by a path")
+
     def frame_link(self, index):
         """Of the oldest request in flight: the link of its oldest frame, or of a later one."""
         stack = self.memory.word(self.pool + ALL_FRAMES_PREV)
@@ -74,6 +84,7 @@ DAMAGES = {
     "pool-wrong": lambda v: (v.ctx + e0.POOL, v.graph),
     "stacks-unmapped": lambda v: (v.pool + ALL_FRAMES_PREV, UNMAPPED),
     "stacks-wrong": lambda v: (v.pool + ALL_FRAMES_PREV, v.ctx),
+    "odd-path": lambda v: v.odd_path(),
     "frames-second": lambda v: (v.frame_link(0) + PREV, UNMAPPED),
     "frames-third": lambda v: (v.frame_link(1) + PREV, UNMAPPED),
     "frames-loop": lambda v: (v.frame_link(2) + PREV, v.frame_link(1)),

@@ -174,7 +174,7 @@ __attribute__((unused)) static struct snapshot *snapshot_chain(void)
 	t->cost = (struct snap_cost){ num(0.42), num(0.6), num(100), num(0.1), 21534,
 				      2150,      19384,    480,      52 };
 	t->lost = (struct snap_lost){ .total = 131, .ledger = 127, .uprobe_missed = 4 };
-	t->lost.has_uprobe_missed = true;
+	t->lost.has_recursion = t->lost.has_uprobe_missed = true;
 	t->probes = (struct snap_probes){ .valid = true, .callbacks = 102, .stepped = 1 };
 	SET(t->probes.module, "server.so");
 	SET(t->probes.insn, "push r15");
@@ -279,6 +279,7 @@ __attribute__((unused)) static struct snapshot *snapshot_unsplit(void)
 
 	fill_target(t, "brick", "perfvol:/bricks/b2", 2);
 	t->gone = true;
+	t->gone_after_secs = num(3.25);
 	t->restarts = 1;
 	t->sum_check_pct = num(50);
 	t->checks = (struct snap_checks){ .walked = 200, .holds = 100, .unsplit = 100 };
@@ -300,13 +301,17 @@ __attribute__((unused)) static struct snapshot *snapshot_unsplit(void)
 	return s;
 }
 
-/* What text_sanitize() would have removed, and what it keeps: quotes, wide and right-to-left text.
+/*
+ * What text_sanitize() would have removed, and what it keeps: quotes, wide and right-to-left text.
+ * Two targets, and something lost of nobody knows which.
  */
 __attribute__((unused)) static struct snapshot *snapshot_hostile(void)
 {
 	struct snapshot *s = new_snapshot(2);
 	struct snap_op *op;
 
+	s->lost_unassigned = (struct snap_lost){ .total = 5, .storage_busy = 3, .recursion = 2 };
+	s->lost_unassigned.has_recursion = true;
 	fill_target(&s->targets[0], "brick", "v\033[31mol:/b\n\"x\\\xff", 1);
 	SET(s->targets[0].device, "/dev/\u65e5\u672c\u8a9e");
 	SET(s->targets[0].fstype, "ext4");
@@ -335,6 +340,16 @@ __attribute__((unused)) static struct snapshot *snapshot_invalid(void)
 	op->layers[0].self.valid = false;
 	op->layers[0].incl.valid = false;
 	op->has_errors = op->layers[0].has_errors = op->layers[0].has_bytes = false;
+	return s;
+}
+
+/* No GlusterFS, and idle. */
+__attribute__((unused)) static struct snapshot *snapshot_process(void)
+{
+	struct snapshot *s = new_snapshot(1);
+
+	fill_target(&s->targets[0], "process", "dd", 0);
+	SET(s->targets[0].version, "-");
 	return s;
 }
 

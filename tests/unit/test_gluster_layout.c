@@ -31,6 +31,7 @@ static void test_10(void)
 	is_int(l->ctx_active, 0x280, "ctx.active");
 	is_int(l->xl_ctx, 0xf70, "xlator.ctx");
 	is_int(l->frame_begin, 0x20, "frame.begin");
+	is_int(l->stack_err_xl, 0x720, "stack.err_xl");
 	is_int(l->frame_this, 0x78, "frame.this");
 	is_int(l->stat_wound, 0xa8, "calls wound");
 	is_int(l->stat_failed, 0xb8, "failed replies");
@@ -92,6 +93,9 @@ static void test_all(void)
 		   "%s: graphs, active and root are neighbours", l->releases);
 		ok(l->frame_end == l->frame_begin + 16 && l->frame_size >= l->frame_wind_to + 8,
 		   "%s: a frame's stamps", l->releases);
+		ok(l->stack_err_xl > l->stack_op &&
+			   (l->stack_ctime == ABSENT || l->stack_err_xl + 16 == l->stack_ctime),
+		   "%s: a stack's error lies between op and ctime", l->releases);
 		ok(l->max_fop < GLUSTER_MAX_FOP, "%s: fops fit", l->releases);
 	}
 }

@@ -189,9 +189,10 @@ static void test_scalars(void)
 	is_int((long long)t->probes.callbacks, 102, "where its probes are");
 	ok(t->lost.has_uprobe_missed, "missed hits were counted");
 	model_feed_lost(bed.m, 0, losses, 11, MODEL_NOT_COUNTED);
-	model_feed_gone(bed.m, 0, true, 2);
+	model_feed_gone(bed.m, 0, 3500000000ULL, 2);
 	bed_tick(10);
 	t = bed.snap->targets;
+	ok(t->gone_after_secs.valid && bed_near(t->gone_after_secs.v, 2.5), "gone after 2.5 s");
 	ok(!t->lost.has_uprobe_missed, "by nobody now");
 	ok(t->sum_check_pct.valid && bed_near(t->sum_check_pct.v, 75), "150 of 200 hold: 75 %%");
 	is_int((long long)t->checks.orphan, 3, "orphans of this window");
@@ -204,8 +205,50 @@ static void test_scalars(void)
 	is_int(bed.snap->off[0].target, SNAP_ALL_TARGETS, "all");
 	is_int(bed.snap->off[1].target, 0, "one");
 	is_str(bed.snap->off[0].reason, "no tracepoint", "the last reason counts");
+	model_clear_off(bed.m, 0, "memory");
+	model_clear_off(bed.m, SNAP_ALL_TARGETS, "xfs");
+	bed_tick(10);
+	is_int((long long)bed.snap->n_off, 1, "that of all is on again");
+	is_int(bed.snap->off[0].target, 0, "that of one is not");
+	bed_close();
+}
+
+static void test_after_end(void)
+{
+	bed_chain("server posix");
+	bed_open(WIRE_ROOT_BRICK);
+	model_start_window(bed.m, 1000000000ULL, 0);
+	model_feed_gone(bed.m, 0, 3500000000ULL, 2);
+	model_start_window(bed.m, 4000000000ULL, 0);
+	bed_tick(10);
+	ok(bed.snap->targets->gone && !bed.snap->targets->gone_after_secs.valid,
+	   "it had ended before the next window");
 	is_int(model_feed_slot(bed.m, &(struct wire_slot_key){ .target = 9 }, bed.slots), -ENOENT,
 	       "slots of a target that was never set are refused");
+	bed_close();
+}
+
+/* What nobody knows the target of is told once, beside all of them. */
+static void test_unassigned(void)
+{
+	__u64 losses[WIRE_LOSSES] = { 0 };
+
+	bed_chain("server posix");
+	bed_open(WIRE_ROOT_BRICK);
+	losses[WIRE_LOST_STORAGE] = 5;
+	model_feed_lost(bed.m, 0, losses, MODEL_NOT_COUNTED, MODEL_NOT_COUNTED);
+	losses[WIRE_LOST_STORAGE] = 7;
+	model_feed_lost(bed.m, MODEL_UNASSIGNED, losses, 2, MODEL_NOT_COUNTED);
+	model_feed_lost(bed.m, MODEL_UNASSIGNED + 1, losses, 2, MODEL_NOT_COUNTED);
+	bed_tick(10);
+	is_int((long long)bed.snap->targets->lost.total, 5, "a target's own");
+	ok(!bed.snap->targets->lost.has_recursion, "whose recursion it was is not known");
+	is_int((long long)bed.snap->lost_unassigned.storage_busy, 7, "nobody's");
+	is_int((long long)bed.snap->lost_unassigned.total, 9, "in all");
+	ok(bed.snap->lost_unassigned.has_recursion, "recursion is counted there");
+	model_start_window(bed.m, 2000000000ULL, 0);
+	bed_tick(10);
+	is_int((long long)bed.snap->lost_unassigned.total, 0, "of this window none");
 	bed_close();
 }
 
@@ -263,6 +306,8 @@ int main(void)
 	test_wrap();
 	test_fresh_map();
 	test_scalars();
+	test_after_end();
+	test_unassigned();
 	test_order();
 	return tap_done();
 }

@@ -256,6 +256,84 @@ static void test_coverage(void)
 	bed_close();
 }
 
+/* Counts are read one after the other: what falls in between is no error, what exceeds it is. */
+static void test_double_counts(void)
+{
+	static const struct {
+		unsigned int in_flight, late, walked;
+		double pct;
+		const char *name;
+	} cases[] = {
+		{ 0, 0, 100, 100, "as many as were called" },
+		{ 0, 0, 102, 102, "two more than were ever called" },
+		{ 2, 0, 100, 100, "two that were in flight at the first look" },
+		{ 2, 0, 101, 100 + 100.0 / 100, "one more than that" },
+		{ 0, 3, 103, 100, "three that came in between the looks" },
+		{ 0, 3, 105, 100 * 105.0 / 103, "and two more" },
+		{ 2, 3, 100, 100, "in flight and late" },
+		{ 2, 3, 90, 100 * 90.0 / 98, "what lacks is not made up" },
+	};
+
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		bed_chain("server dht io-threads posix");
+		bed_open(WIRE_ROOT_BRICK);
+		feed_calls(1000);
+		model_feed_in_flight(bed.m, 0, BED_WRITE, 0, 0);
+		model_start_window(bed.m, 1000000000ULL, 0);
+		feed_calls(1100);
+		model_feed_in_flight(bed.m, 0, BED_WRITE, cases[c].in_flight, 100);
+		for (unsigned int i = 0; i < cases[c].walked; i++)
+			bed_write("server", "", 1, 1000);
+		bed_feed();
+		model_feed_late(bed.m, 0, BED_WRITE, 1100 + cases[c].late);
+		bed_tick(10);
+		ok(bed_near(bed_op("brick", "user", "write")->coverage_pct.v, cases[c].pct),
+		   "coverage: %s", cases[c].name);
+		bed_close();
+	}
+}
+
+static void test_unreadable(void)
+{
+	struct snap_oldest oldest = { .valid = true, .op = "write" };
+	const struct snap_op *op;
+	unsigned int node = 0;
+
+	bed_chain("server dht io-threads posix");
+	bed_open(WIRE_ROOT_BRICK);
+	ok(!model_requests_node(bed.m, 0, &node), "nothing is counted yet");
+	feed_calls(1000);
+	ok(model_requests_node(bed.m, 0, &node) && node == 2, "the first xlator that counts");
+	model_feed_in_flight(bed.m, 0, BED_WRITE, 0, 0);
+	model_start_window(bed.m, 1000000000ULL, 0);
+	feed_calls(1100);
+	model_feed_in_flight(bed.m, 0, BED_WRITE, 0, 0);
+	model_feed_oldest(bed.m, 0, &oldest);
+	bed_tick(10);
+	op = bed_op("brick", "user", "write");
+	ok(op->rate_hz.valid && op->coverage_pct.valid && op->in_flight.valid, "readable");
+	model_feed_readable(bed.m, 0, false);
+	bed_tick(10);
+	op = bed_op("brick", "user", "write");
+	ok(op->count == 100 && !op->rate_hz.valid && !op->coverage_pct.valid &&
+		   !op->in_flight.valid && !bed.snap->targets[0].oldest.valid,
+	   "unreadable: what was counted before, and no more");
+	model_start_window(bed.m, 2000000000ULL, 0);
+	model_feed_readable(bed.m, 0, true);
+	feed_calls(1200);
+	model_feed_in_flight(bed.m, 0, BED_WRITE, 0, 0);
+	bed_tick(10);
+	op = bed_op("brick", "user", "write");
+	ok(op->in_flight.valid && !op->rate_hz.valid && !op->coverage_pct.valid,
+	   "readable again: what needs the window's begin is not known");
+	model_start_window(bed.m, 3000000000ULL, 0);
+	feed_calls(1300);
+	bed_tick(10);
+	op = bed_op("brick", "user", "write");
+	ok(op->rate_hz.valid && op->coverage_pct.valid, "in the next window all is as before");
+	bed_close();
+}
+
 static void test_means_only(void)
 {
 	const struct snap_op *op;
@@ -320,6 +398,8 @@ int main(void)
 	test_errors();
 	test_internal_fops();
 	test_coverage();
+	test_double_counts();
+	test_unreadable();
 	test_means_only();
 	test_no_counts();
 	return tap_done();

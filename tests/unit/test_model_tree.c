@@ -32,6 +32,14 @@ static struct wire_slot *pass_syscall(const char *parent, __u8 sub, __u64 ns)
 	return bed_pass(key, ns, ns);
 }
 
+static struct wire_slot *write_slot(const char *id, const char *parent)
+{
+	return bed_slot((struct wire_slot_key){ .op = BED_WRITE,
+						.root = WIRE_ROOT_BRICK,
+						.layer = bed_layer(id),
+						.parent = bed_layer(parent) });
+}
+
 static void test_chain(void)
 {
 	const struct snap_op *op;
@@ -49,6 +57,8 @@ static void test_chain(void)
 		bed_write("posix", "locks", 5000, 35000)->errors += (__u64)i;
 		pass_syscall("posix", 2, 30000);
 	}
+	write_slot("io-threads", "server")->no_bytes = 1;
+	write_slot("locks", "io-threads")->no_errors = 1;
 	root->errors = 1;
 	op = tick_write();
 	is_str(bed_paths(op),
@@ -73,10 +83,15 @@ static void test_chain(void)
 	is_int(l->depth, 4, "and depth");
 	is_int((long long)bed_row(op, "server/io-threads/locks/posix")->errors, 1,
 	       "a layer's errors");
-	ok(bed_row(op, "server")->has_errors && bed_row(op, "server")->has_bytes &&
-		   !bed_row(op, "server/io-threads/locks/posix")->has_errors && l->has_errors &&
+	ok(bed_row(op, "server")->has_errors && bed_row(op, "server")->has_bytes && l->has_errors &&
 		   l->has_bytes && op->has_errors,
-	   "measured of requests and of syscalls, not of each xlator");
+	   "bytes and errors of requests and of syscalls are known");
+	l = bed_row(op, "server/io-threads");
+	ok(l->has_errors && !l->has_bytes,
+	   "of an xlator, too; bytes not where one passage's are not");
+	l = bed_row(op, "server/io-threads/locks");
+	ok(!l->has_errors && l->has_bytes, "nor errors");
+	ok(!bed_row(op, "server/io-threads/locks/posix")->has_errors, "nor those below it");
 	ok(bed_near(shares(op), 100), "all shares make 100 %%");
 	bed_close();
 }

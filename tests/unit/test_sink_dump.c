@@ -78,9 +78,24 @@ static struct wire_dump_frame make_frame(unsigned int layer, int parent, uint64_
 					 .flags = (uint8_t)flags };
 }
 
+/* Ten marks were made: the two newest lie in the first places; one of no known xlator. */
+static void make_marks(struct record *r)
+{
+	r->marks[0] = (struct wire_dump_marks){ .frame = 1, .this_layer = WIRE_LAYER_XLATOR + 2 };
+	r->marks[0].entries.n = 10;
+	for (unsigned int i = 0; i < 3; i++) {
+		r->marks[0].layer[i] = (uint16_t)(i < 2 ? WIRE_LAYER_XLATOR + 1 + i : 0);
+		r->marks[0].entries.mark[i] = (struct wire_mark){
+			.xlator = 0x7f0000000000,
+			.time = 9007199254741493ULL + 1000 * i,
+		};
+	}
+}
+
 static void make_record(struct record *r)
 {
 	memset(r, 0, sizeof(*r));
+	make_marks(r);
 	r->head = (struct wire_dump){ .tgid = 4211,
 				      .tid = 4219,
 				      .op = 13,
@@ -88,7 +103,11 @@ static void make_record(struct record *r)
 				      .watermark = 18446744073709551615ULL,
 				      .n_frames = N_FRAMES,
 				      .n_spans = N_SPANS,
-				      .n_marks = N_MARKS };
+				      .n_marks = N_MARKS,
+				      .op_errno = 28,
+				      .stack_error = 28,
+				      .raiser = WIRE_LAYER_XLATOR + 2,
+				      .raiser_known = 1 };
 	r->frames[0] = make_frame(0, 0xffff, 9007199254740993ULL, 9007199254745993ULL, 4000,
 				  WIRE_FRAME_COUNTED);
 	r->frames[1] = make_frame(1, 0, 9007199254741493ULL, 9007199254745493ULL, 3000,
@@ -96,6 +115,8 @@ static void make_record(struct record *r)
 	r->frames[2] = make_frame(2, 1, 9007199254742493ULL, 9007199254745493ULL, 2500,
 				  WIRE_FRAME_COUNTED | WIRE_FRAME_ON_THREAD | WIRE_FRAME_DERIVED |
 					  WIRE_FRAME_TAIL);
+	r->frames[1].bytes = r->frames[2].bytes = 4096;
+	r->frames[2].failed = 1;
 	/* Begins after it ends: shown as it is, negative. */
 	r->frames[3] = make_frame(7, 2, 1000, 400, 100, WIRE_FRAME_COPY_ROOT | WIRE_FRAME_OPEN);
 	r->frames[3].stack = 1;
@@ -125,16 +146,6 @@ static void make_record(struct record *r)
 						       .calls = 1,
 						       .self_ns = 4,
 						       .incl_ns = 4 };
-	/* Ten marks were made: the two newest lie in the first places; one of no known xlator. */
-	r->marks[0] = (struct wire_dump_marks){ .frame = 1, .this_layer = WIRE_LAYER_XLATOR + 2 };
-	r->marks[0].entries.n = 10;
-	for (unsigned int i = 0; i < 3; i++) {
-		r->marks[0].layer[i] = (uint16_t)(i < 2 ? WIRE_LAYER_XLATOR + 1 + i : 0);
-		r->marks[0].entries.mark[i] = (struct wire_mark){
-			.xlator = 0x7f0000000000,
-			.time = 9007199254741493ULL + 1000 * i,
-		};
-	}
 }
 
 /* The line, or NULL and the error. */

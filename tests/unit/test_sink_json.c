@@ -75,6 +75,8 @@ static void test_contract(void)
 	has_keys(json_object_get(doc, "lost"), "lost",
 		 "total map_full ring_full unpaired evicted unreadable absurd ledger skipped "
 		 "recursion uprobe_missed storage_busy");
+	has_keys(json_object_get(doc, "lost_unassigned"), "lost_unassigned", "total storage_busy");
+	has_keys(json_object_get(doc, "target"), "target", "gone gone_after_secs restarts");
 	has_keys(op, "op",
 		 "root origin op count rate_hz bytes errors in_flight in_flight_oldest_us "
 		 "coverage_pct incl_us unattributed_us sum_check_pct layers");
@@ -136,6 +138,7 @@ static void test_missing_is_null(void)
 		   json_is_null(json_object_get(layer, "bytes")),
 	   "a layer's too");
 	ok(json_is_null(json_object_get(json_object_get(doc, "lost"), "evicted")) &&
+		   json_is_null(json_object_get(json_object_get(doc, "lost"), "recursion")) &&
 		   json_is_null(json_object_get(json_object_get(doc, "lost"), "uprobe_missed")),
 	   "and losses that nobody counts");
 	ok(json_is_null(json_object_get(doc, "probes")), "no probe was in");
@@ -180,6 +183,11 @@ static void test_lines(void)
 			is_str(json_string_value(
 				       json_object_get(json_object_get(doc, "target"), "name")),
 			       "v?[31mol:/b?\"x\\?", "bytes that are not UTF-8 are replaced");
+		is_int(json_integer_value(json_object_get(json_object_get(doc, "lost"), "total")),
+		       0, "a target's own losses");
+		is_int(json_integer_value(
+			       json_object_get(json_object_get(doc, "lost_unassigned"), "total")),
+		       5, "those of nobody knows which target are apart");
 		json_decref(doc);
 	}
 	is_int(n, 2, "one line per target");

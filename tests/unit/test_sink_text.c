@@ -73,7 +73,7 @@ static void test_reports(void)
 		{ "chain", snapshot_chain },     { "parallel", snapshot_parallel },
 		{ "memory", snapshot_memory },   { "unsplit", snapshot_unsplit },
 		{ "hostile", snapshot_hostile }, { "invalid", snapshot_invalid },
-		{ "empty", snapshot_empty },
+		{ "process", snapshot_process }, { "empty", snapshot_empty },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -86,6 +86,58 @@ static void test_reports(void)
 		}
 		snapshot_free(snap);
 	}
+}
+
+static bool is_table(const char *line)
+{
+	return strstr(line, "calls/s") || strstr(line, "self/op") || strstr(line, "incl/op") ||
+	       strstr(line, "p50");
+}
+
+/* Where columns do not fit a row is a paragraph; nothing of it is lost. */
+static void test_narrow(void)
+{
+	static struct snapshot *(*const makes[])(void) = { snapshot_chain, snapshot_parallel,
+							   snapshot_memory };
+	static const unsigned int columns[] = { 79, 78, 63, 62, 40, 20 };
+
+	for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]) * 6; i++) {
+		struct sink_style st = { .columns = columns[i % 6] };
+		struct snapshot *snap = makes[i / 6]();
+		char *text = render(snap, &st), *rest = NULL;
+		unsigned int too_wide = 0;
+
+		ok(!has_trailing_blanks(text), "%u columns: no blanks at ends of lines",
+		   st.columns);
+		if (i / 6 == 0)
+			ok(strstr(text, "openat") && strstr(text, "15us") && strstr(text, "16us"),
+			   "%u columns: a local operation and its figures", st.columns);
+		for (char *line = strtok_r(text, "\n", &rest); line;
+		     line = strtok_r(NULL, "\n", &rest))
+			if (is_table(line) && sink_fmt_width(&st, line) > st.columns) {
+				diag("%s", line);
+				too_wide++;
+			}
+		is_int(too_wide, 0, "%u columns: tables stay inside", st.columns);
+		free(text);
+		snapshot_free(snap);
+	}
+}
+
+static void test_no_ops(void)
+{
+	struct sink_style st = { .columns = 100 };
+	struct snapshot *snap = snapshot_process();
+	char *text = render(snap, &st);
+
+	ok(strstr(text, "process dd  pid 4211 ") != NULL, "a plain process: %.60s", text);
+	ok(strstr(text, "it made no file operation in this window") != NULL, "that was idle");
+	free(text);
+	snap->memory_only = true;
+	text = render(snap, &st);
+	ok(strstr(text, "nothing is known without probes") != NULL, "or has no probes");
+	free(text);
+	snapshot_free(snap);
 }
 
 static void test_missing_is_a_dash(void)
@@ -246,6 +298,8 @@ static void test_full_disk(void)
 int main(void)
 {
 	test_reports();
+	test_narrow();
+	test_no_ops();
 	test_missing_is_a_dash();
 	test_indentation();
 	test_colour();

@@ -30,6 +30,7 @@ static const struct wire_layout layout = {
 	.frame_this = 0x78,
 	.frame_ret = 0x80,
 	.frame_op = 0x88,
+	.stack_err_xl = 0x720,
 };
 
 /* What the child is told: one request. */
@@ -37,16 +38,22 @@ struct order {
 	uint64_t base_ns; /* begin of the root; of others base + begin */
 	uint64_t bottom;  /* xlator of the bottom frame */
 	int broken;       /* the list of frames leads to nowhere */
+	int result, op_errno;
+	uint64_t raiser; /* of the error that the stack keeps */
+	int stack_error;
 };
 
 /* ---- the child --------------------------------------------------------- */
 
 static unsigned char stack_mem[0x800], frame_mem[3][0x100];
 
-__attribute__((noinline, noclone)) static void played_callback(void *frame, void *cookie,
-							       void *this, long result)
+__attribute__((noinline, noclone)) static void
+played_callback(void *frame, void *cookie, void *this, long result, long op_errno)
 {
-	__asm__ volatile("" : : "r"(frame), "r"(cookie), "r"(this), "r"(result) : "memory");
+	__asm__ volatile(""
+			 :
+			 : "r"(frame), "r"(cookie), "r"(this), "r"(result), "r"(op_errno)
+			 : "memory");
 }
 
 static void put(unsigned char *at, uint64_t value)
@@ -75,6 +82,8 @@ static void play(const struct order *o)
 	put(stack_mem + 0x10, addr(frame_mem)); /* pool: any */
 	put(stack_mem + 0x50, 1);               /* state: a request of the server's */
 	put(stack_mem + layout.stack_op, FOP_READ);
+	put(stack_mem + layout.stack_err_xl, o->raiser);
+	put(stack_mem + layout.stack_err_xl + 8, (uint32_t)o->stack_error);
 	put(stack_mem + layout.stack_myframes + 8, addr(frame_mem[0] + 0x10));
 	for (i = 0; i < 3; i++) {
 		unsigned char *f = frame_mem[i];
@@ -88,7 +97,7 @@ static void play(const struct order *o)
 		put_time(f + layout.frame_begin, o->base_ns + begin[i]);
 		put_time(f + layout.frame_end, end[i] ? o->base_ns + end[i] : 0);
 	}
-	played_callback(frame_mem[0], NULL, NULL, 0);
+	played_callback(frame_mem[0], NULL, NULL, o->result, o->op_errno);
 }
 
 struct child {
@@ -301,6 +310,112 @@ static void test_walk(bool perf_only)
 	close_bed(&b);
 }
 
+static void fail_reads(const struct bed *b, unsigned int first, unsigned int n, int op_errno,
+		       uint64_t raiser)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		struct order o = request(b, first + i);
+
+		o.result = -1;
+		o.op_errno = op_errno;
+		o.raiser = raiser;
+		o.stack_error = raiser ? EIO : 0;
+		give_order(&b->child, &o);
+	}
+}
+
+static const struct snap_layer *find_layer(const struct snap_op *op, const char *id)
+{
+	static const struct snap_layer none;
+
+	for (size_t i = 0; op && i < op->n_layers; i++)
+		if (!strcmp(op->layers[i].id, id))
+			return &op->layers[i];
+	return &none;
+}
+
+static void has_errors(const struct snap_op *op, const char *id, unsigned int n)
+{
+	const struct snap_layer *l = find_layer(op, id);
+
+	ok(l->has_errors, "%s: its errors are known", id);
+	is_int((long long)l->errors, n, "%s: which came through it", id);
+}
+
+/* Below who raised an error, something else may have failed. */
+static void test_raiser(int op_errno, uint64_t raiser, const char *what)
+{
+	struct snapshot *snap;
+	struct bed b;
+
+	open_bed(&b, 0, false);
+	fail_reads(&b, 0, 3, op_errno, raiser);
+	snap = look(&b);
+	has_errors(find_read(snap), "server", 3);
+	ok(!find_layer(find_read(snap), "posix")->has_errors, "%s: posix may have failed, too",
+	   what);
+	snapshot_free(snap);
+	close_bed(&b);
+}
+
+/* An error passes through the frames from who raised it on up. */
+static void test_errors(void)
+{
+	const struct snap_op *op;
+	struct snapshot *snap;
+	struct order o;
+	struct bed b;
+
+	open_bed(&b, 0, false);
+	fail_reads(&b, 0, 10, EIO, POSIX);
+	snap = look(&b);
+	op = find_read(snap);
+	has_errors(op, "posix", 10);
+	has_errors(op, "io-stats", 10);
+	has_errors(op, "server", 10);
+	snapshot_free(snap);
+	fail_reads(&b, 18, 1, EIO, STRANGER);
+	o = request(&b, 19);
+	o.result = 4096;
+	give_order(&b.child, &o);
+	snap = look(&b);
+	op = find_read(snap);
+	has_errors(op, "server", 11);
+	ok(!find_layer(op, "posix")->has_errors, "raised by nobody known: below, nothing is known");
+	is_int((long long)find_layer(op, "server")->bytes, 4096, "bytes of the reply");
+	ok(!find_layer(op, "posix")->has_bytes, "which no call of this thread has moved");
+	snapshot_free(snap);
+	close_bed(&b);
+}
+
+/* Of a request whose first xlator is unknown nobody knows the target: unless there is only one. */
+static void test_unassigned(void)
+{
+	struct model_view view = { 0 };
+	unsigned int n;
+
+	for (n = 1; n <= 2; n++) {
+		struct snapshot *snap;
+		struct order o;
+		struct bed b;
+
+		open_bed(&b, 0, false);
+		source_forget_node(b.src, b.child.pid, IO_STATS);
+		o = request(&b, 0);
+		give_order(&b.child, &o);
+		if (source_feed(b.src, b.m, n) || model_tick(b.m, now_ns(), &view, &snap))
+			exit(1);
+		is_int((long long)snap->targets[0].lost.unknown_xlator, n == 1,
+		       "%u targets: the first one's losses", n);
+		is_int((long long)snap->lost_unassigned.unknown_xlator, n > 1,
+		       "%u targets: nobody's", n);
+		is_int(snap->targets[0].lost.has_recursion, n == 1,
+		       "%u targets: whose recursion it is", n);
+		snapshot_free(snap);
+		close_bed(&b);
+	}
+}
+
 static void test_foreign_memory(void)
 {
 	__u64 losses[WIRE_LOSSES];
@@ -464,7 +579,12 @@ int main(void)
 	}
 	test_walk(false);
 	test_walk(true);
+	test_errors();
+	test_raiser(EIO, IO_STATS, "raised by io-stats");
+	test_raiser(ESTALE, POSIX, "another error than posix raised");
+	test_raiser(0, 0, "an error without a number");
 	test_foreign_memory();
+	test_unassigned();
 	test_tiny();
 	test_still();
 	test_nameless();

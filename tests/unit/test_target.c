@@ -104,6 +104,46 @@ static void test_small_buffer(void)
 	ok(strstr(err, "there is nothing") != NULL, "has nothing");
 }
 
+static void test_long_list(void)
+{
+	enum { N = 60 };
+	struct target *many = calloc(N, sizeof(*many));
+	struct target_list of_many = { many, N };
+	unsigned int shown = 0;
+	char err[4096] = "";
+
+	for (size_t i = 0; i < N; i++) {
+		many[i].kind = TARGET_BRICK;
+		many[i].pid = (pid_t)(i + 1);
+		snprintf(many[i].volume, sizeof(many[i].volume), "vol");
+		snprintf(many[i].path, sizeof(many[i].path), "/bricks/b%zu", i);
+	}
+	target_resolve(&of_many, "nothing", &got, err, sizeof(err));
+	for (const char *s = err; (s = strstr(s, "/bricks/")); s++)
+		shown++;
+	is_int(shown, 8, "of a crowded host the first are named");
+	ok(strstr(err, " and 52 more: see 'bricktop list'") != NULL, "and the others counted: %s",
+	   err);
+	err[0] = '\0';
+	target_resolve(&of_many, "vol", &got, err, sizeof(err));
+	ok(strstr(err, "not one target but 60") && strstr(err, " and 52 more"),
+	   "the same where a word means many: %s", err);
+	free(many);
+}
+
+/* A path is kept as it is shown; its owner types it as it is. */
+static void test_strange_path(void)
+{
+	struct target strange = { .kind = TARGET_BRICK, .volume = "v", .path = "/b/x?[2Jy?" };
+	struct target_list of_one = { &strange, 1 };
+	char err[256];
+
+	is_int(target_resolve(&of_one, "/b/x\033[2Jy\n", &got, err, sizeof(err)), 0,
+	       "a path with control characters");
+	is_int(target_resolve(&of_one, "v:/b/x?[2Jy?", &got, err, sizeof(err)), 0,
+	       "or as it is shown");
+}
+
 static void test_process(void)
 {
 	char word[16], err[256];
@@ -156,6 +196,8 @@ int main(void)
 {
 	test_words();
 	test_small_buffer();
+	test_long_list();
+	test_strange_path();
 	test_process();
 	test_describe();
 	test_mounts();

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_meter.c: hits and run times of the live source's programs. How often a target's threads
+ * were hit the programs count themselves. What only the kernel's statistics tell, run times and
+ * the hits of the host's other processes, is sampled: while they are on, each hit of any program
+ * reads the clock twice more, which on a busy host costs as much as a small program.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach.h"
+#include "clock.h"
+#include "source_priv.h"
+
+#define SAMPLE_NS   (CLOCK_NS_PER_SEC / 10) /* a sample takes so long at least ... */
+#define PERIOD_NS   CLOCK_NS_PER_SEC        /* ... and begins so long after the last one */
+#define SAMPLE_HITS 1000                    /* fewer cost nothing: the statistics stay on */
+
+static bool is_uprobe(const char *name)
+{
+	return strstr(name, "__multi") || strstr(name, "__perf");
+}
+
+/* Uprobe programs run in targets only, the others in every process of the host. */
+static void read_programs(const struct source *src, struct meter_prog *ret_uprobes,
+			  struct meter_prog *ret_tracepoints)
+{
+	struct meter_prog prog, *sum;
+	const char *name;
+	size_t i;
+	int fd;
+
+	*ret_uprobes = *ret_tracepoints = (struct meter_prog){ 0 };
+	for (i = 0; (fd = attach_prog_nth(src->attach, i, &name)) >= 0; i++) {
+		if (meter_read_prog(fd, &prog))
+			continue;
+		sum = is_uprobe(name) ? ret_uprobes : ret_tracepoints;
+		sum->run_ns += prog.run_ns;
+		sum->hits += prog.hits;
+		sum->missed += prog.missed;
+	}
+}
+
+/* Add what was counted since the sample began, or since this was called last. */
+static void take_sample(struct source_sample *s, const struct source *src, uint64_t now_ns)
+{
+	struct meter_prog uprobes, tracepoints;
+
+	read_programs(src, &uprobes, &tracepoints);
+	s->uprobes.hits += uprobes.hits - s->last_uprobes.hits;
+	s->uprobes.run_ns += uprobes.run_ns - s->last_uprobes.run_ns;
+	s->tracepoints.hits += tracepoints.hits - s->last_tracepoints.hits;
+	s->tracepoints.run_ns += tracepoints.run_ns - s->last_tracepoints.run_ns;
+	s->wall_ns += now_ns - s->last_ns;
+	s->last_ns = now_ns;
+	s->last_uprobes = uprobes;
+	s->last_tracepoints = tracepoints;
+}
+
+static void begin_sample(struct source *src, uint64_t now_ns)
+{
+	struct source_sample *s = &src->sample;
+
+	src->stats_fd = meter_enable_stats();
+	s->error = src->stats_fd < 0 ? src->stats_fd : 0;
+	s->begin_ns = s->last_ns = now_ns;
+	s->begin_hits = s->uprobes.hits + s->tracepoints.hits;
+	read_programs(src, &s->last_uprobes, &s->last_tracepoints);
+}
+
+void source_meter_look(struct source *src, uint64_t now_ns)
+{
+	struct source_sample *s = &src->sample;
+
+	if (src->stats_fd < 0) {
+		if (!s->begin_ns || now_ns - s->begin_ns >= PERIOD_NS)
+			begin_sample(src, now_ns);
+		return;
+	}
+	if (now_ns - s->begin_ns < SAMPLE_NS)
+		return;
+	take_sample(s, src, now_ns);
+	if (!s->uprobes.hits || s->uprobes.hits + s->tracepoints.hits - s->begin_hits < SAMPLE_HITS)
+		return;
+	close(src->stats_fd);
+	src->stats_fd = -1;
+}
+
+static double ratio(uint64_t a, uint64_t b)
+{
+	return b ? (double)a / (double)b : 0;
+}
+
+void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *interval)
+{
+	struct source_sample *s = &src->sample;
+	uint64_t hits = source_uprobe_hits(src), wall_ns;
+	double share;
+
+	if (src->stats_fd >= 0)
+		take_sample(s, src, now_ns);
+	/* before the first hit in a sample its price is not known: told later */
+	if (!s->uprobes.hits)
+		hits = s->told_hits;
+	interval->not_counted = s->error != 0;
+	interval->emulated_hits = hits - s->told_hits;
+	interval->uprobe_run_ns = (uint64_t)((double)interval->emulated_hits *
+					     ratio(s->uprobes.run_ns, s->uprobes.hits));
+	wall_ns = s->wall_ns - s->told_wall_ns;
+	if (wall_ns) {
+		s->hit_rate = ratio(s->tracepoints.hits - s->told_tracepoints.hits, wall_ns);
+		s->run_rate = ratio(s->tracepoints.run_ns - s->told_tracepoints.run_ns, wall_ns);
+	}
+	share = (double)(now_ns - s->told_ns);
+	interval->tracepoint_hits = (uint64_t)(s->hit_rate * share);
+	interval->tracepoint_run_ns = (uint64_t)(s->run_rate * share);
+	s->told_ns = now_ns;
+	s->told_hits = hits;
+	s->told_wall_ns = s->wall_ns;
+	s->told_tracepoints = s->tracepoints;
+}
+
+int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret_paid)
+{
+	struct meter_target paid = { 0 };
+	struct wire_traced row;
+	struct wire_proc proc;
+	unsigned int i;
+
+	if (source_get_proc(src, tgid, &proc))
+		return -ENOENT;
+	paid.stepped_hits = proc.stepped_hits;
+	paid.emulated_hits = proc.probe_hits - proc.stepped_hits;
+	if (!source_get_traced(src, tgid, &row)) {
+		paid.has_tracepoints = true;
+		for (i = 0; i < WIRE_MAX_SHARDS; i++) {
+			paid.tracepoint_hits += 2 * row.shard[i].calls;
+			paid.tracepoint_work_ns += row.shard[i].timed_ns;
+		}
+	}
+	*ret_paid = paid;
+	return 0;
+}
+
+uint64_t source_recursion_misses(struct source *src)
+{
+	struct meter_prog uprobes, tracepoints;
+
+	read_programs(src, &uprobes, &tracepoints);
+	return uprobes.missed + tracepoints.missed;
+}
