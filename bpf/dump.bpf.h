@@ -23,9 +23,10 @@ struct {
 struct dumper {
 	struct walk *w;
 	struct ledger *l;
+	struct overflow *o;
 	struct bpf_dynptr *ptr;
-	__u64 from;
-	__u64 marks_at; /* offset of the marks in the record */
+	__u64 spans_at; /* offset of the spans in the record */
+	__u64 marks_at; /* ... of the marks */
 };
 
 static long dump_frame(__u32 i, struct dumper *d)
@@ -55,17 +56,63 @@ static long dump_frame(__u32 i, struct dumper *d)
 	return 0;
 }
 
+/* struct wire_span without its parts. */
+struct dump_span_head {
+	__u64 begin, end, bytes, file;
+	__u32 claimed;
+	__u16 frame;
+	__u8 failed, n_parts;
+};
+_Static_assert(sizeof(struct dump_span_head) + WIRE_SPAN_PARTS * sizeof(struct wire_span_part) ==
+		       sizeof(struct wire_span),
+	       "dump_span_head");
+
+static __always_inline void dump_only_part(struct dumper *d, __u64 at, const struct span *span)
+{
+	struct wire_slot_key key = {};
+	struct wire_span_part part = {
+		.parent_part = 0xff,
+		.calls = 1,
+		.self_ns = span->end - span->begin,
+		.incl_ns = span->end - span->begin,
+	};
+
+	span_key(span, &key);
+	part.layer = key.layer;
+	part.sub = key.sub;
+	bpf_dynptr_write(d->ptr, at, &part, sizeof(part), 0);
+}
+
 static long dump_span(__u32 i, struct dumper *d)
 {
-	struct wire_span *span;
+	__u64 number = d->w->spans_from + i, at = d->spans_at;
+	struct span_detail *detail;
+	struct dump_span_head head = {};
+	struct span *span;
+	__u32 frame;
 
 	if (!d->l)
 		return 1;
-	span = &d->l->ring[(d->from + i) % WIRE_LEDGER];
-	bpf_dynptr_write(d->ptr,
-			 sizeof(struct wire_dump) + d->w->n * sizeof(struct wire_dump_frame) +
-				 i * sizeof(*span),
-			 span, sizeof(*span), 0);
+	span = span_find(d->l, d->o, number);
+	if (!span)
+		return 0;
+	at += d->w->spans_done++ * sizeof(struct wire_span);
+	detail = span_detail(d->l, span, number);
+	frame = span->state >> SPAN_FRAME_SHIFT & SPAN_NO_FRAME;
+	head.begin = span->begin;
+	head.end = span->end;
+	head.bytes = span->bytes;
+	head.file = detail ? detail->file : 0;
+	head.claimed = span->state & SPAN_CLAIM_MASK;
+	head.frame = frame == SPAN_NO_FRAME ? NO_FRAME : frame;
+	head.failed = !!(span->state & SPAN_FAILED);
+	head.n_parts = detail ? detail->n_parts : 1;
+	bpf_dynptr_write(d->ptr, at, &head, sizeof(head), 0);
+	at += sizeof(head);
+	if (detail)
+		bpf_dynptr_write(d->ptr, at, detail->part, sizeof(detail->part), 0);
+	else
+		dump_only_part(d, at, span);
 	return 0;
 }
 
@@ -122,7 +169,7 @@ static __always_inline void dump_error(const struct walk *w, struct wire_dump *h
 /* Write the request just accounted, with the spans it looked at, as long as any are wanted. */
 __noinline int dump_request(struct walk *w, struct ledger *l)
 {
-	__u32 zero = 0, n_spans;
+	__u32 zero = 0;
 	struct dumper d = { .w = w, .l = l };
 	struct wire_dump head;
 	struct bpf_dynptr ptr;
@@ -134,11 +181,9 @@ __noinline int dump_request(struct walk *w, struct ledger *l)
 	left = bpf_map_lookup_elem(&dump_left, &zero);
 	if (!w || !left || *left <= 0 || __sync_fetch_and_add(left, -1) <= 0)
 		return 0;
-	n_spans = l ? l->head - w->spans_from : 0;
-	if (n_spans > WIRE_LEDGER)
-		n_spans = WIRE_LEDGER;
+	if (l)
+		d.o = overflow_find(l);
 	d.ptr = &ptr;
-	d.from = w->spans_from;
 	head = (struct wire_dump){
 		.tgid = w->tgid,
 		.tid = w->tid,
@@ -150,13 +195,13 @@ __noinline int dump_request(struct walk *w, struct ledger *l)
 		.result = w->result,
 		.watermark = w->watermark,
 		.n_frames = w->n,
-		.n_spans = n_spans,
+		.n_spans = w->n_spans,
 		.n_marks = w->n_marked,
 	};
 	if (w->result < 0)
 		dump_error(w, &head);
-	d.marks_at = sizeof(head) + w->n * sizeof(struct wire_dump_frame) +
-		     n_spans * sizeof(struct wire_span);
+	d.spans_at = sizeof(head) + w->n * sizeof(struct wire_dump_frame);
+	d.marks_at = d.spans_at + w->n_spans * sizeof(struct wire_span);
 	if (bpf_ringbuf_reserve_dynptr(
 		    &events, d.marks_at + w->n_marked * sizeof(struct wire_dump_marks), 0, &ptr)) {
 		layer_drop(w->target, WIRE_LOST_RING_FULL);
@@ -165,7 +210,9 @@ __noinline int dump_request(struct walk *w, struct ledger *l)
 	}
 	bpf_dynptr_write(&ptr, 0, &head, sizeof(head), 0);
 	bpf_loop(w->n, dump_frame, &d, 0);
-	bpf_loop(n_spans, dump_span, &d, 0);
+	w->spans_done = 0;
+	if (l)
+		bpf_loop(l->head - w->spans_from, dump_span, &d, 0);
 	w->marked_done = 0;
 	if (cfg.split_tails)
 		bpf_loop(w->n, dump_marks, &d, 0);

@@ -153,25 +153,64 @@ __noinline int walk_blame(struct walk *w)
 	return 0;
 }
 
+struct claimed_span {
+	struct walk *w;
+	const struct span_detail *d;
+	const struct wire_slot_key *base;
+};
+
+/* Parts inside the outermost one. */
+static long enter_part(__u32 i, struct claimed_span *s)
+{
+	struct wire_slot_key key = *s->base;
+	const struct wire_span_part *part = part_of(s->d, i + 1, &key);
+	struct wire_pool_slot *slot;
+
+	if (!part)
+		return 1;
+	slot = walk_slot(s->w, &key);
+	if (slot)
+		slot_add(slot, part->self_ns, part->incl_ns);
+	return 0;
+}
+
+static __always_inline void enter_parts(struct walk *w, const struct span *span,
+					const struct span_detail *d,
+					const struct wire_slot_key *key)
+{
+	struct claimed_span s = { .w = w, .d = d, .base = key };
+	struct wire_pool_slot *slot = walk_slot(w, key);
+
+	if (slot)
+		span_add(slot, span, d ? d->part[0].self_ns : span->end - span->begin);
+	if (d && d->n_parts > 1)
+		bpf_loop(d->n_parts - 1, enter_part, &s, 0);
+}
+
 static long enter_span(__u32 i, struct walker *m)
 {
 	struct walk *w = m->w;
-	struct wire_span *span;
-	struct walk_frame *f;
 	struct wire_slot_key key;
+	struct walk_frame *f;
+	struct span *span;
+	__u32 state;
 
 	if (!m->l)
 		return 1;
-	span = &m->l->ring[(w->spans_from + i) % WIRE_LEDGER];
-	f = walk_frame_at(w, span->frame);
-	if (span->claimed != SPAN_CLAIMED)
+	span = span_find(m->l, m->o, w->spans_from + i);
+	if (!span)
 		return 0;
-	span->claimed = SPAN_ENTERED;
+	state = span->state;
+	if ((state & SPAN_CLAIM_MASK) != SPAN_CLAIMED)
+		return 0;
+	span->state = state ^ SPAN_CLAIMED ^ SPAN_ENTERED;
+	f = walk_frame_at(w, state >> SPAN_FRAME_SHIFT & SPAN_NO_FRAME);
 	if (!f || w->unsplit)
 		return 0;
 	walk_key(w, &key);
 	key.parent = f->layer;
-	span_account(span, &key);
+	span_key(span, &key);
+	enter_parts(w, span, span_detail(m->l, span, w->spans_from + i), &key);
 	return 0;
 }
 
@@ -246,10 +285,14 @@ __noinline int walk_account(struct walk *w, struct ledger *l)
 		w->cursor[s] = w->first[s];
 	w->thread_begin = ~0ULL;
 	bpf_loop(w->n, find_thread_begin, &m, 0);
-	if (l)
-		walk_find_spans(w, l);
+	w->claim_frame = NO_FRAME;
+	w->n_spans = 0;
+	if (l) {
+		m.o = overflow_find(l);
+		walk_find_spans(&m);
+	}
 	w->spans_from = w->span_pos;
-	bpf_loop(WIRE_MAX_FRAMES + WIRE_LEDGER, merge_next, &m, 0);
+	bpf_loop(WIRE_MAX_FRAMES + WIRE_LEDGER + WIRE_OVERFLOW, merge_next, &m, 0);
 	if (!w->unsplit) {
 		/* first of all: where there is not room for all rows, there is for requests */
 		walk_key(w, &key);

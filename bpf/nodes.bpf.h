@@ -6,7 +6,7 @@
 #ifndef BRICKTOP_NODES_BPF_H
 #define BRICKTOP_NODES_BPF_H
 
-#include "span.bpf.h"
+#include "slots.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

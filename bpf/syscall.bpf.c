@@ -177,14 +177,41 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long ret)
 
 struct flush {
 	struct ledger *l;
+	struct overflow *o;
+	__u64 head; /* as it began: on another CPU the thread goes on */
 	__u32 target;
 };
 
+/* From the newest on. */
 static long flush_span(__u32 i, struct flush *f)
 {
-	if (i < f->l->head)
-		span_account_local(&f->l->ring[i % WIRE_LEDGER], f->target);
+	if (!f->l || i >= f->head)
+		return 1;
+	span_account_local(f->l, span_at(f->l, f->head - 1 - i), f->head - 1 - i, f->target);
 	return 0;
+}
+
+static long flush_overflow(__u32 i, struct flush *f)
+{
+	__u32 at = i % WIRE_OVERFLOW;
+
+	if (!f->l || !f->o)
+		return 1;
+	if (f->o->owner[at])
+		span_account_local(f->l, &f->o->span[at], f->o->owner[at] - 1, f->target);
+	return 0;
+}
+
+/* In this order: a span that leaves the ring meanwhile is met in the overflow. */
+static __always_inline void flush(struct flush *f, struct task_struct *task)
+{
+	if (!f->l)
+		return;
+	f->head = f->l->head;
+	bpf_loop(WIRE_LEDGER, flush_span, f, 0);
+	f->o = bpf_task_storage_get(&overflows, task, NULL, 0);
+	if (f->o)
+		bpf_loop(WIRE_OVERFLOW, flush_overflow, f, 0);
 }
 
 /* A thread ends, and with it its ledger: what no request has claimed of that was the process's. */
@@ -198,8 +225,7 @@ int BPF_PROG(on_thread_end, struct task_struct *task)
 		return 0;
 	f.target = h.local_target;
 	f.l = ledger_find();
-	if (f.l)
-		bpf_loop(WIRE_LEDGER, flush_span, &f, 0);
+	flush(&f, bpf_get_current_task_btf());
 	return 0;
 }
 
@@ -222,7 +248,6 @@ int on_flush(struct bpf_iter__task *ctx)
 		return 0;
 	f.target = proc->local_target;
 	f.l = bpf_task_storage_get(&ledgers, task, NULL, 0);
-	if (f.l)
-		bpf_loop(WIRE_LEDGER, flush_span, &f, 0);
+	flush(&f, task);
 	return 0;
 }

@@ -8,7 +8,7 @@
 #ifndef BRICKTOP_WALK_BPF_H
 #define BRICKTOP_WALK_BPF_H
 
-#include "span.bpf.h"
+#include "ledger.bpf.h"
 
 #define NO_FRAME 0xffff
 
@@ -51,7 +51,8 @@ struct walk {
 	__u32 cursor[WIRE_MAX_STACKS];
 	__u64 stack[WIRE_MAX_STACKS];
 	__u64 pool, unique, watermark, now, thread_begin;
-	__u64 span_pos, spans_from; /* ring positions: next, first looked at */
+	__u64 span_pos, spans_from; /* numbers of spans: next, first looked at */
+	__u32 n_spans, spans_done;  /* looked at, dumped */
 	__u64 max_end;
 	__u64 original; /* of a copy: the stack of its request, which waits; 0: none does */
 	__s64 result;
@@ -69,7 +70,8 @@ struct walk {
 	__u32 has_ledger;             /* 1: the frames below the last hop ran on this thread */
 	__u16 no_raiser;              /* 1: who raised the error is not known */
 	__u16 no_bytes;               /* 1: what its frames moved is not known */
-	__u32 generation, pad;        /* of "nodes", as this walk began */
+	__u32 generation;             /* of "nodes", as this walk began */
+	__u32 claim_frame;            /* whose the span claimed last is; NO_FRAME: search */
 	struct walk_row_memo row[WALK_MEMOS];
 	struct walk_node_memo node[WALK_MEMOS];
 	__u8 raw[256]; /* one structure of the process, as read */
@@ -87,7 +89,8 @@ struct {
 /* What the callbacks of bpf_loop() get; it must lie on the stack. */
 struct walker {
 	struct walk *w;
-	struct ledger *l; /* NULL: the thread has none */
+	struct ledger *l;   /* NULL: the thread has none */
+	struct overflow *o; /* NULL: likewise */
 };
 
 static __always_inline struct walk *walk_get(void)
@@ -244,6 +247,7 @@ struct claim {
 	__u64 begin, end; /* of the span */
 	__u64 best_begin;
 	__u32 best;
+	__u32 later; /* 1: frames were clipped to begin after it does */
 };
 
 static long claim_frame(__u32 i, struct claim *c)
@@ -254,6 +258,8 @@ static long claim_frame(__u32 i, struct claim *c)
 		return 1;
 	if (!(f->flags & WIRE_FRAME_COUNTED) || f->hops != c->w->max_hops)
 		return 0;
+	if (f->begin > c->begin)
+		c->later = 1;
 	if (f->begin <= c->begin && f->end >= c->end && f->begin >= c->best_begin) {
 		c->best = i;
 		c->best_begin = f->begin;
@@ -261,21 +267,46 @@ static long claim_frame(__u32 i, struct claim *c)
 	return 0;
 }
 
-/* Give a span to the innermost frame of this thread that contains it; none: it stays the thread's.
+/*
+ * Number of the innermost frame of this thread that contains a span; NO_FRAME: none. A thread's
+ * spans follow each other, and frames are placed in order of their begin: as long as none was
+ * placed since, the next span's frame is the last one's, if that contains it; frames that ended
+ * before the last span did cannot.
  */
-static __always_inline void walk_claim(struct walk *w, struct wire_span *span)
+static __always_inline __u32 claim_find(struct walk *w, const struct span *span)
 {
 	struct claim c = { .w = w, .begin = span->begin, .end = span->end, .best = NO_FRAME };
-	struct walk_frame *f;
+	struct walk_frame *f = walk_frame_at(w, w->claim_frame);
 
-	span->frame = NO_FRAME;
-	if (span->claimed)
-		return; /* of an earlier request, not of this one */
+	if (f && f->begin <= c.begin && f->end >= c.end)
+		return w->claim_frame;
 	bpf_loop(w->n, claim_frame, &c, 0);
-	f = walk_frame_at(w, c.best);
+	w->claim_frame = c.later ? NO_FRAME : c.best;
+	return c.best;
+}
+
+static __always_inline void span_set_frame(struct span *span, __u32 frame)
+{
+	span->state = (span->state & ~(SPAN_NO_FRAME << SPAN_FRAME_SHIFT)) |
+		      (frame & SPAN_NO_FRAME) << SPAN_FRAME_SHIFT;
+}
+
+/* Give a span to the innermost frame of this thread that contains it; none: it stays the thread's.
+ */
+static __always_inline void walk_claim(struct walk *w, struct span *span)
+{
+	struct walk_frame *f;
+	__u32 at;
+
+	if (span->state & SPAN_CLAIM_MASK) {
+		span_set_frame(span, SPAN_NO_FRAME);
+		return; /* of an earlier request, not of this one */
+	}
+	at = claim_find(w, span);
+	f = walk_frame_at(w, at);
 	if (!f || !span_take(span, SPAN_CLAIMED))
 		return;
-	span->frame = c.best;
+	span_set_frame(span, at);
 	f->bytes += span->bytes;
 	w->bytes += span->bytes;
 	walk_cover(w, f, span->begin, span->end);
@@ -309,41 +340,53 @@ static __always_inline __u32 merge_pick(struct walk *w, __u64 *ret_begin)
 static long merge_next(__u32 i, struct walker *m)
 {
 	struct walk *w = m->w;
-	struct wire_span *span;
+	struct span *span;
 	__u64 first;
 	__u32 s = merge_pick(w, &first);
 
 	if (m->l && w->span_pos < m->l->head) {
-		span = &m->l->ring[w->span_pos % WIRE_LEDGER];
+		span = span_find(m->l, m->o, w->span_pos);
+		if (!span) {
+			w->span_pos++; /* another request's, and pushed out since */
+			return 0;
+		}
 		if (s >= WIRE_MAX_STACKS || span->begin < first) {
 			walk_claim(w, span);
 			w->span_pos++;
+			w->n_spans++;
 			return 0;
 		}
 	}
 	if (s >= WIRE_MAX_STACKS)
 		return 1;
+	w->claim_frame = NO_FRAME;
 	walk_place_frame(w, w->cursor[s]++);
 	return 0;
 }
 
-/* Where in the ring this request's spans start: they ended after its part on this thread began. */
-static __always_inline void walk_find_spans(struct walk *w, const struct ledger *l)
+static long find_span(__u32 i, struct walker *m)
 {
-	__u32 i;
+	struct walk *w = m->w;
+	struct span *span;
 
-	w->span_pos = l->head;
-	for (i = 0; i < WIRE_LEDGER; i++) {
-		if (!w->span_pos)
-			break;
-		if (l->ring[(w->span_pos - 1) % WIRE_LEDGER].begin < w->thread_begin)
-			break;
-		w->span_pos--;
-		if (l->head - w->span_pos >= WIRE_LEDGER)
-			break;
-	}
+	if (!m->l || !w->span_pos)
+		return 1;
+	span = span_find(m->l, m->o, w->span_pos - 1);
+	if (span ? span->begin < w->thread_begin : !m->o)
+		return 1;
+	w->span_pos--;
+	return 0;
+}
+
+/* Where in the ring this request's spans start: they ended after its part on this thread began. */
+static __always_inline void walk_find_spans(struct walker *m)
+{
+	struct walk *w = m->w;
+
+	w->span_pos = m->l->head;
+	bpf_loop(WIRE_LEDGER + WIRE_OVERFLOW, find_span, m, 0);
 	/* what was pushed out before an earlier pass ended is not missed in this one */
-	if (l->evicted_end > w->thread_begin && l->evicted_end > w->watermark)
+	if (m->l->evicted_end > w->thread_begin && m->l->evicted_end > w->watermark)
 		walk_unsplit(w, WIRE_LOST_LEDGER);
 }
 

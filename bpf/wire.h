@@ -43,8 +43,10 @@ enum wire_origin { WIRE_ORIGIN_USER = 0, WIRE_ORIGIN_INTERNAL = 1 };
 #define WIRE_MAX_STACKS       16
 #define WIRE_MAX_STACK_FRAMES 128
 #define WIRE_MAX_FRAMES       320
-#define WIRE_LEDGER           128 /* finished outermost spans that a thread remembers */
-#define WIRE_SPAN_PARTS       6   /* (layer, sub) pairs inside one outermost span */
+#define WIRE_LEDGER           2048 /* finished outermost spans that a thread remembers, ... */
+#define WIRE_OVERFLOW         2048 /* more of those that nobody has claimed, ... */
+#define WIRE_DETAILS          44   /* and those of which it remembers parts and file */
+#define WIRE_SPAN_PARTS       6    /* (layer, sub) pairs inside one outermost span */
 #define WIRE_SPAN_DEPTH       8
 #define WIRE_TAIL_MARKS       8 /* entries remembered of one frame */
 
@@ -350,11 +352,15 @@ struct wire_span_part {
 };
 _Static_assert(sizeof(struct wire_span_part) == 24, "wire_span_part");
 
-/* A finished outermost span of a thread's ledger. */
+/*
+ * A finished outermost span of a thread's ledger. Always of this size, what lies behind n_parts is
+ * undefined. One that no frame claimed (it is another request's, or the thread's own) may have lost
+ * its parts but the outermost.
+ */
 struct wire_span {
 	__u64 begin, end; /* CLOCK_MONOTONIC ns */
 	__u64 bytes;      /* moved by the call, 0 where it moves none */
-	__u64 file;       /* inode number, 0 unknown */
+	__u64 file;       /* inode number, 0 unknown; known of calls that moved bytes */
 	__u32 claimed;    /* 0: by nobody yet */
 	__u16 frame;      /* index of the frame that claimed it; 0xffff: none did */
 	__u8 failed, n_parts;

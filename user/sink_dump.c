@@ -203,7 +203,8 @@ static int check_record(const void *record, size_t len, struct wire_dump *ret_he
 	if (len < sizeof(*ret_head))
 		return -EBADMSG;
 	memcpy(ret_head, record, sizeof(*ret_head));
-	if (ret_head->n_frames > WIRE_MAX_FRAMES || ret_head->n_spans > WIRE_LEDGER ||
+	if (ret_head->n_frames > WIRE_MAX_FRAMES ||
+	    ret_head->n_spans > WIRE_LEDGER + WIRE_OVERFLOW ||
 	    ret_head->n_marks > ret_head->n_frames)
 		return -EBADMSG;
 	need = sizeof(*ret_head) + ret_head->n_frames * sizeof(struct wire_dump_frame) +

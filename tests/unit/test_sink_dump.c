@@ -259,7 +259,7 @@ static void test_bad_records(void)
 	r.head.n_frames = 0xffffffff;
 	refused(&r, sizeof(r), "more frames than a walk has");
 	make_record(&r);
-	r.head.n_spans = WIRE_LEDGER + 1;
+	r.head.n_spans = WIRE_LEDGER + WIRE_OVERFLOW + 1;
 	refused(&r, sizeof(r), "more spans than a ledger has");
 	make_record(&r);
 	r.head.n_marks = N_FRAMES + 1;
