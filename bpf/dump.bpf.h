@@ -8,9 +8,10 @@
 
 #include "tails.bpf.h"
 
+/* A request has some kilobytes, a large directory's some hundreds. A page where none is wanted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 1 << 23);
 } events SEC(".maps");
 
 struct {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rights.h"
 #include "uprobe.h"
@@ -84,6 +85,8 @@ static int configure_map(struct attach *a, struct bpf_map *map)
 		return bpf_map__set_max_entries(map, a->cfg.slots);
 	if (!strcmp(name, "entries") && !a->cfg.split_tails)
 		return bpf_map__set_max_entries(map, UNUSED_ENTRIES);
+	if (!strcmp(name, "events") && !a->cfg.dump)
+		return bpf_map__set_max_entries(map, (unsigned int)sysconf(_SC_PAGESIZE));
 	if (!strcmp(name, "pool"))
 		return bpf_map__set_max_entries(map, a->cfg.slots * a->cfg.shards);
 	return 0;
