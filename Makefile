@@ -259,9 +259,9 @@ SOAK_SECS ?= 3600
 soak: all unit-san fuzzers progs
 	$(Q)BRICKTOP=$(abspath $(BRICKTOP)) tools/soak $(SOAK_SECS) $(UNIT_SAN) -- $(FUZZ)
 
-## matrix: attach to live bricks of other GlusterFS versions (downloads packages)
+## matrix: live bricks of other GlusterFS versions, and other kernels (downloads packages)
 .PHONY: matrix
-matrix: all
+matrix: all $(O)/tests/unit/test_load
 	$(Q)BRICKTOP=$(abspath $(BRICKTOP)) tools/matrix
 
 ## golden: rewrite the golden files; review the difference

@@ -170,7 +170,7 @@ static long enter_part(__u32 i, struct claimed_span *s)
 		return 1;
 	slot = walk_slot(s->w, &key);
 	if (slot)
-		slot_add(slot, part->self_ns, part->incl_ns);
+		span_add_part(slot, part);
 	return 0;
 }
 

@@ -103,7 +103,7 @@ __noinline int background_due(struct walk *w)
 {
 	struct openness o = { .w = w };
 	struct mark_key key = {};
-	__u64 *mark, was = 0;
+	__u64 *mark, was = 0, until;
 	__u32 i;
 
 	if (!w)
@@ -126,8 +126,10 @@ __noinline int background_due(struct walk *w)
 		w->watermark = was > w->frame[0].begin_raw ? was : 0;
 		if (w->max_end <= w->watermark)
 			return -1;
-		if (mark ? __sync_val_compare_and_swap(mark, was, w->max_end) == was :
-			   !bpf_map_update_elem(&marks, &key, &w->max_end, BPF_NOEXIST))
+		/* on the stack: 6.1 takes no value from memory that a global function was given */
+		until = w->max_end;
+		if (mark ? __sync_val_compare_and_swap(mark, was, until) == was :
+			   !bpf_map_update_elem(&marks, &key, &until, BPF_NOEXIST))
 			return 0;
 	}
 	layer_drop(w->frame[0].target, WIRE_LOST_SKIPPED);

@@ -52,15 +52,34 @@ struct span_detail {
 	struct wire_span_part part[WIRE_SPAN_PARTS];
 };
 
+#define NO_PART 0xff
+
+/* What a thread waits for, or will if it sleeps (wait.bpf.h); begins anew with each outermost span.
+ */
+struct ledger_wait {
+	__u64 slept_at; /* since when it is off its CPU; 0: it is not */
+	__u64 key;      /* of the I/O behind the wait that was announced; 0: none known */
+	__u64 mapping;  /* of the file that the call is on */
+	__u64 lock_at;  /* since when a write wants its inode's lock; 0: not yet, or it has it */
+	__u64 lock_children_ns; /* of the innermost open span, then */
+	__u8 as;                /* enum wait_as: what it is off its CPU for */
+	__u8 next;              /* part of a wait that was announced, for the next sleep; NO_PART */
+	__u8 base;              /* part of sleeps that nothing announced; NO_PART */
+	__u8 mode;              /* enum wait_mode: how the file is accessed */
+	__u32 pad;
+};
+
 /* What a thread does and did; only made for threads that make a call which is watched. */
 struct ledger {
 	__u32 depth, dropped; /* open spans; pushes beyond WIRE_SPAN_DEPTH */
 	struct span_open open[WIRE_SPAN_DEPTH];
+	struct ledger_wait wait;
 	struct wire_span current; /* the outermost open span in the making */
 	__u64 head;               /* spans ever finished */
 	__u64 evicted_end;        /* end of the newest span pushed out unclaimed */
 	__u32 detail_next;        /* whose turn it is: details are used in turns, too */
 	__u32 overflows;          /* 1: the thread has an overflow */
+	__u32 tid, pad;           /* whose it is */
 	struct span_detail detail[WIRE_DETAILS];
 	struct span ring[WIRE_LEDGER];
 };
@@ -103,14 +122,22 @@ static __always_inline struct ledger *ledger_make(__u32 local_target)
 	struct ledger *l = bpf_task_storage_get(&ledgers, bpf_get_current_task_btf(), NULL,
 						BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (!l)
+	if (l)
+		l->tid = bpf_get_current_pid_tgid();
+	else
 		layer_drop(local_target, WIRE_LOST_STORAGE);
 	return l;
 }
 
+/* When a thread comes back to its CPU, another one is still the current one. */
+static __always_inline int is_current(const struct ledger *l)
+{
+	return l->tid == (__u32)bpf_get_current_pid_tgid();
+}
+
 static __always_inline struct overflow *overflow_find(const struct ledger *l)
 {
-	if (!l->overflows)
+	if (!l->overflows || !is_current(l))
 		return NULL;
 	return bpf_task_storage_get(&overflows, bpf_get_current_task_btf(), NULL, 0);
 }
@@ -197,6 +224,13 @@ static __always_inline void span_add(struct wire_pool_slot *slot, const struct s
 	__sync_fetch_and_add(&slot->holds, 1);
 }
 
+static __always_inline void span_add_part(struct wire_pool_slot *slot,
+					  const struct wire_span_part *part)
+{
+	slot_add(slot, part->self_ns, part->incl_ns);
+	__sync_fetch_and_add(&slot->holds, part->calls);
+}
+
 static __always_inline int is_free(const struct span *span)
 {
 	return (span->state & SPAN_CLAIM_MASK) == SPAN_FREE;
@@ -227,7 +261,7 @@ static long enter_local_part(__u32 i, struct local_span *s)
 		return 1;
 	slot = slot_get(&key);
 	if (slot)
-		slot_add(slot, part->self_ns, part->incl_ns);
+		span_add_part(slot, part);
 	return 0;
 }
 
@@ -248,6 +282,7 @@ __noinline int span_account_local(struct ledger *l, struct span *span, __u64 num
 	key.target = target;
 	key.root = WIRE_ROOT_LOCAL;
 	key.op = key.sub;
+	key.top = key.layer;
 	s.d = span_detail(l, span, number);
 	slot = slot_get(&key);
 	if (slot)
@@ -292,8 +327,10 @@ __noinline int ledger_overflow(struct ledger *l, __u32 local_target)
 	number = l->head - WIRE_LEDGER;
 	at = number % WIRE_OVERFLOW;
 	span = span_at(l, number);
-	o = bpf_task_storage_get(&overflows, bpf_get_current_task_btf(), NULL,
-				 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	o = NULL;
+	if (is_current(l))
+		o = bpf_task_storage_get(&overflows, bpf_get_current_task_btf(), NULL,
+					 BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!o) {
 		span_push_out(l, span, number, local_target);
 		return 0;

@@ -6,13 +6,10 @@
  * through perf: dearer for each call that is watched, and detaching a hundred of them takes 8
  * seconds.)
  */
-#include "span.bpf.h"
-
 #include "compat.bpf.h"
+#include "traced.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
-
-#define LAYER_SYSCALL 1 /* its row in user/layers.def */
 
 #define S_IFMT  0170000
 #define S_IFDIR 0040000
@@ -42,64 +39,6 @@ static __always_inline __u32 syscall_entry(long nr)
 	return nr >= 0 && nr < WIRE_SYS_NUMBERS ? cfg.syscalls[nr] : 0;
 }
 
-/*
- * The traced process that a hook was hit in, and how to tell its own file operations apart. For
- * most of the host that is one look at an empty row. count: NULL where the process's row was taken.
- */
-struct hit {
-	struct wire_traced_shard *count;
-	__u32 local_target;
-	__u64 begin; /* of a hit that is timed; else 0 */
-	__u32 shift; /* it stands for 1 << shift hits */
-};
-
-static __always_inline int find_traced(struct hit *h)
-{
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32, at = tgid % WIRE_TRACED_ROWS;
-	struct wire_traced *row = bpf_map_lookup_elem(&traced, &at);
-	struct wire_proc *proc;
-
-	if (!row || !row->tgid)
-		return 0;
-	h->local_target = row->local_target;
-	h->count = &row->shard[bpf_get_smp_processor_id() % WIRE_MAX_SHARDS];
-	if (row->tgid != tgid) {
-		proc = proc_get(tgid);
-		if (!proc)
-			return 0;
-		h->local_target = proc->local_target;
-		h->count = NULL;
-	}
-	/* the compiler must test the pointer itself from here on, for the verifier */
-	barrier_var(h->count);
-	return 1;
-}
-
-/*
- * What the hits cost the process itself is measured: on all of an idle process, on some of a busy
- * one: on every nth, but scrambled, or a thread that always makes the same n calls a request would
- * have the same one timed.
- */
-static __always_inline void hit_begin(struct hit *h)
-{
-	__u32 scrambled;
-
-	h->begin = 0;
-	if (!h->count)
-		return;
-	h->shift = h->count->calls < WIRE_TRACED_FIRST ? 0 : WIRE_TRACED_SHIFT;
-	scrambled = (__u32)h->count->calls * 2654435769U;
-	if (!h->shift || !(scrambled >> (32 - WIRE_TRACED_SHIFT)))
-		h->begin = bpf_ktime_get_ns();
-}
-
-static __always_inline void hit_end(const struct hit *h)
-{
-	if (h->begin)
-		__sync_fetch_and_add(&h->count->timed_ns, (bpf_ktime_get_ns() - h->begin)
-								  << h->shift);
-}
-
 static __always_inline void begin_call(struct pt_regs *regs, __u32 entry, __u32 local_target)
 {
 	struct ledger *l;
@@ -111,67 +50,71 @@ static __always_inline void begin_call(struct pt_regs *regs, __u32 entry, __u32 
 		return;
 	if (l->depth) {
 		/* a thread makes one call at a time: the end of the earlier one was missed */
+		if (l->open[0].layer == WIRE_LAYER_SYSCALL)
+			layer_drop(local_target, WIRE_LOST_UNPAIRED);
 		l->depth = 0;
 		l->dropped = 0;
-		layer_drop(local_target, WIRE_LOST_UNPAIRED);
 	}
 	if (!counts)
 		return;
-	span_push(l, LAYER_SYSCALL, entry, bpf_ktime_get_ns());
+	span_push(l, WIRE_LAYER_SYSCALL, entry, bpf_ktime_get_ns());
 	l->current.file = ino;
 }
 
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_enter, struct pt_regs *regs, long nr)
 {
-	struct hit h;
+	struct hit h = {};
 	__u32 entry;
 
-	if (!find_traced(&h))
+	if (!traced_find_current(&h))
 		return 0;
 	if (h.count)
 		__sync_fetch_and_add(&h.count->calls, 1);
 	entry = syscall_entry(nr);
 	if (!entry)
 		return 0;
-	hit_begin(&h);
+	traced_time(&h);
 	begin_call(regs, entry, h.local_target);
-	hit_end(&h);
+	traced_end(&h);
 	return 0;
 }
 
 /* Calls whose result is a number of bytes. */
 static __always_inline int moves_bytes(__u32 sub)
 {
-	return (sub >= WIRE_SYS_pread64 && sub <= WIRE_SYS_writev) ||
+	return (sub >= WIRE_SYS_pread64 && sub <= WIRE_SYS_write) ||
 	       sub == WIRE_SYS_copy_file_range;
 }
 
 static __always_inline void end_call(__u32 entry, long ret, __u32 local_target)
 {
 	struct ledger *l = ledger_find();
+	__u64 now;
 
-	if (!l || l->depth != 1 || l->open[0].layer != LAYER_SYSCALL ||
+	if (!l || !l->depth || l->open[0].layer != WIRE_LAYER_SYSCALL ||
 	    l->open[0].sub != (__u8)entry)
 		return; /* not a file, or begun before bricktop came */
 	if (ret < 0)
 		l->current.failed = 1;
 	else if (moves_bytes((__u8)entry))
 		l->current.bytes = ret;
-	span_pop(l, LAYER_SYSCALL, bpf_ktime_get_ns(), local_target);
+	now = bpf_ktime_get_ns();
+	span_end_inner(l, now, local_target);
+	span_pop(l, WIRE_LAYER_SYSCALL, now, local_target);
 }
 
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_exit, struct pt_regs *regs, long ret)
 {
 	__u32 entry = syscall_entry(compat_syscall_nr(regs));
-	struct hit h;
+	struct hit h = {};
 
-	if (!entry || !find_traced(&h))
+	if (!entry || !traced_find_current(&h))
 		return 0;
-	hit_begin(&h);
+	traced_time(&h);
 	end_call(entry, ret, h.local_target);
-	hit_end(&h);
+	traced_end(&h);
 	return 0;
 }
 
@@ -219,9 +162,9 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_thread_end, struct task_struct *task)
 {
 	struct flush f = {};
-	struct hit h;
+	struct hit h = {};
 
-	if (!find_traced(&h))
+	if (!traced_find_current(&h))
 		return 0;
 	f.target = h.local_target;
 	f.l = ledger_find();

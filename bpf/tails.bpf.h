@@ -54,7 +54,6 @@ struct splitter {
 	struct walk *w;
 	const struct wire_entries *e;
 	__u64 begin, end; /* the frame's own */
-	__u32 at;
 };
 
 static __always_inline void tails_name(struct walk_frame *f, __u64 xlator,
@@ -78,7 +77,7 @@ static long split_next(__u32 i, struct splitter *s)
 	if (time < s->begin || time > s->end || xlator == w->tail_last)
 		return 0;
 	node = node_get(w->tgid, xlator);
-	f = walk_frame_at(w, w->tail_last ? w->n : s->at);
+	f = walk_frame_at(w, w->tail_last ? w->n : w->tail_at);
 	above = walk_frame_at(w, w->n - 1);
 	if (!node || !f || !above) {
 		w->tail_last = 0;
@@ -107,8 +106,8 @@ __noinline int tails_split(struct walk *w)
 
 	if (!w)
 		return -1;
-	s.at = w->n - 1;
-	f = walk_frame_at(w, s.at);
+	w->tail_at = w->n - 1;
+	f = walk_frame_at(w, w->tail_at);
 	if (!f)
 		return -1;
 	s.e = tails_get(w->tgid, f->addr);
@@ -128,7 +127,7 @@ __noinline int tails_split(struct walk *w)
 	bpf_loop(WIRE_TAIL_MARKS, split_next, &s, 0);
 	if (w->tail_last == whole.xlator)
 		return 0;
-	w->n = s.at + 1;
+	w->n = w->tail_at + 1;
 	*f = whole;
 	return -1;
 }

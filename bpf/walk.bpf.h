@@ -72,6 +72,7 @@ struct walk {
 	__u16 no_bytes;               /* 1: what its frames moved is not known */
 	__u32 generation;             /* of "nodes", as this walk began */
 	__u32 claim_frame;            /* whose the span claimed last is; NO_FRAME: search */
+	__u32 tail_at, pad3;          /* number of the frame being split */
 	struct walk_row_memo row[WALK_MEMOS];
 	struct walk_node_memo node[WALK_MEMOS];
 	__u8 raw[256]; /* one structure of the process, as read */

@@ -27,6 +27,12 @@ enum wire_origin { WIRE_ORIGIN_USER = 0, WIRE_ORIGIN_INTERNAL = 1 };
  * mount/fuse).
  */
 #define WIRE_LAYER_UNATTRIBUTED 0
+#define WIRE_LAYER_SYSCALL      1
+#define WIRE_LAYER_XFS          2
+#define WIRE_LAYER_THROTTLE     3
+#define WIRE_LAYER_WRITEBACK    4
+#define WIRE_LAYER_BLOCK        5
+#define WIRE_LAYER_SCHED        6
 #define WIRE_LAYER_XLATOR       64
 
 /*
@@ -46,7 +52,7 @@ enum wire_origin { WIRE_ORIGIN_USER = 0, WIRE_ORIGIN_INTERNAL = 1 };
 #define WIRE_LEDGER           2048 /* finished outermost spans that a thread remembers, ... */
 #define WIRE_OVERFLOW         2048 /* more of those that nobody has claimed, ... */
 #define WIRE_DETAILS          44   /* and those of which it remembers parts and file */
-#define WIRE_SPAN_PARTS       6    /* (layer, sub) pairs inside one outermost span */
+#define WIRE_SPAN_PARTS       12   /* (layer, sub) pairs inside one outermost span */
 #define WIRE_SPAN_DEPTH       8
 #define WIRE_TAIL_MARKS       8 /* entries remembered of one frame */
 
@@ -60,7 +66,7 @@ struct wire_slot_key {
 	__u8 origin;  /* enum wire_origin */
 	__u8 sub;     /* operation inside a fixed layer (enum wire_syscall); 0 for xlators */
 	__u8 parent_sub;
-	__u8 pad;
+	__u8 top;              /* WIRE_ROOT_LOCAL: layer of the outermost span, whose sub is op */
 } __attribute__((aligned(4))); /* compared by words */
 _Static_assert(sizeof(struct wire_slot_key) == 12, "wire_slot_key");
 
@@ -72,7 +78,8 @@ struct wire_slot {
 	__u64 errors; /* replies with op_ret < 0; below the root passages that such a reply came
 			 back through; failed calls (spans) */
 	__u64 bytes;  /* op_ret of reads and writes; below the root what calls under it moved */
-	__u64 holds;  /* root rows: requests in which every node's sum check holds */
+	__u64 holds;  /* root rows: requests in which every node's sum check holds; rows inside a
+			 span: how often it was met, which may be several times in one passage */
 	__u64 no_errors, no_bytes; /* passages of which these are not known */
 	__u32 self[HIST_BUCKETS];
 	__u32 incl[HIST_BUCKETS];
@@ -131,73 +138,126 @@ enum wire_check {
  * File syscalls that storage/posix and SQLite make: sub of the layer "syscall". The second column
  * tells how the file is named: FD calls count only on regular files, directories and block devices.
  */
-#define WIRE_SYSCALLS(X)       \
-	X(pread64, FD)         \
-	X(pwrite64, FD)        \
-	X(preadv, FD)          \
-	X(pwritev, FD)         \
-	X(preadv2, FD)         \
-	X(pwritev2, FD)        \
-	X(readv, FD)           \
-	X(writev, FD)          \
-	X(fsync, FD)           \
-	X(fdatasync, FD)       \
-	X(sync_file_range, FD) \
-	X(fallocate, FD)       \
-	X(ftruncate, FD)       \
-	X(truncate, PATH)      \
-	X(openat, PATH)        \
-	X(open, PATH)          \
-	X(close, FD)           \
-	X(newfstatat, PATH)    \
-	X(fstat, FD)           \
-	X(lstat, PATH)         \
-	X(stat, PATH)          \
-	X(statx, PATH)         \
-	X(getxattr, PATH)      \
-	X(lgetxattr, PATH)     \
-	X(fgetxattr, FD)       \
-	X(setxattr, PATH)      \
-	X(lsetxattr, PATH)     \
-	X(fsetxattr, FD)       \
-	X(llistxattr, PATH)    \
-	X(flistxattr, FD)      \
-	X(lremovexattr, PATH)  \
-	X(removexattr, PATH)   \
-	X(fremovexattr, FD)    \
-	X(mkdir, PATH)         \
-	X(mkdirat, PATH)       \
-	X(rmdir, PATH)         \
-	X(unlink, PATH)        \
-	X(unlinkat, PATH)      \
-	X(rename, PATH)        \
-	X(renameat, PATH)      \
-	X(renameat2, PATH)     \
-	X(link, PATH)          \
-	X(linkat, PATH)        \
-	X(symlink, PATH)       \
-	X(symlinkat, PATH)     \
-	X(mknod, PATH)         \
-	X(mknodat, PATH)       \
-	X(readlink, PATH)      \
-	X(readlinkat, PATH)    \
-	X(utimensat, PATH)     \
-	X(chmod, PATH)         \
-	X(fchmod, FD)          \
-	X(fchmodat, PATH)      \
-	X(lchown, PATH)        \
-	X(fchown, FD)          \
-	X(fchownat, PATH)      \
-	X(statfs, PATH)        \
-	X(fstatfs, FD)         \
-	X(lseek, FD)           \
-	X(getdents64, FD)      \
-	X(copy_file_range, FD) \
+#define WIRE_SYSCALLS(X)        \
+	X(pread64, FD)          \
+	X(pwrite64, FD)         \
+	X(preadv, FD)           \
+	X(pwritev, FD)          \
+	X(preadv2, FD)          \
+	X(pwritev2, FD)         \
+	X(readv, FD)            \
+	X(writev, FD)           \
+	X(read, FD)             \
+	X(write, FD)            \
+	X(fsync, FD)            \
+	X(fdatasync, FD)        \
+	X(sync_file_range, FD)  \
+	X(fallocate, FD)        \
+	X(ftruncate, FD)        \
+	X(truncate, PATH)       \
+	X(openat, PATH)         \
+	X(open, PATH)           \
+	X(close, FD)            \
+	X(newfstatat, PATH)     \
+	X(fstat, FD)            \
+	X(lstat, PATH)          \
+	X(stat, PATH)           \
+	X(statx, PATH)          \
+	X(getxattr, PATH)       \
+	X(lgetxattr, PATH)      \
+	X(fgetxattr, FD)        \
+	X(setxattr, PATH)       \
+	X(lsetxattr, PATH)      \
+	X(fsetxattr, FD)        \
+	X(llistxattr, PATH)     \
+	X(flistxattr, FD)       \
+	X(lremovexattr, PATH)   \
+	X(removexattr, PATH)    \
+	X(fremovexattr, FD)     \
+	X(mkdir, PATH)          \
+	X(mkdirat, PATH)        \
+	X(rmdir, PATH)          \
+	X(unlink, PATH)         \
+	X(unlinkat, PATH)       \
+	X(rename, PATH)         \
+	X(renameat, PATH)       \
+	X(renameat2, PATH)      \
+	X(link, PATH)           \
+	X(linkat, PATH)         \
+	X(symlink, PATH)        \
+	X(symlinkat, PATH)      \
+	X(mknod, PATH)          \
+	X(mknodat, PATH)        \
+	X(readlink, PATH)       \
+	X(readlinkat, PATH)     \
+	X(utimensat, PATH)      \
+	X(chmod, PATH)          \
+	X(fchmod, FD)           \
+	X(fchmodat, PATH)       \
+	X(lchown, PATH)         \
+	X(fchown, FD)           \
+	X(fchownat, PATH)       \
+	X(statfs, PATH)         \
+	X(fstatfs, FD)          \
+	X(lseek, FD)            \
+	X(getdents64, FD)       \
+	X(copy_file_range, FD)  \
+	X(msync, PATH)          \
+	X(syncfs, FD)           \
+	X(io_uring_enter, PATH) \
 	X(io_submit, PATH)
 
 #define WIRE_SYSCALL_ENUM(name, by) WIRE_SYS_##name,
 enum wire_syscall { WIRE_SYS_NONE, WIRE_SYSCALLS(WIRE_SYSCALL_ENUM) WIRE_SYSCALL_COUNT };
 _Static_assert(WIRE_SYSCALL_COUNT <= 256, "a sub has 8 bits");
+
+/*
+ * Subs of the layers below the syscall, as they are shown. A wait that the kernel announces by an
+ * event is met at the event and lasts as long as the thread then sleeps, be it not at all.
+ */
+#define WIRE_XFS(X)                \
+	X(SELF, "xfs")             \
+	X(LOCK, "xfs lock wait")   \
+	X(GRANT, "xfs log grant")  \
+	X(ICLOG, "xfs log iclog")  \
+	X(CIL, "xfs log cil")      \
+	X(FORCE, "xfs log force")  \
+	X(ALLOC, "xfs allocation") \
+	X(META, "xfs metadata read")
+
+#define WIRE_THROTTLE(X)     \
+	X(WRITE, "throttle") \
+	X(FAULT, "throttle in a page fault")
+
+#define WIRE_WRITEBACK(X)         \
+	X(WAIT, "writeback wait") \
+	X(READ, "folio read")
+
+/* As the waiting thread felt it; what was in flight for it at several stages counts at the last. */
+#define WIRE_BLK(X)                                                                       \
+	X(HELD, "block held back") /* before there is a request: cgroup limits, no tag */ \
+	X(QUEUE, "block queue")    /* of a request, until the driver has it */            \
+	X(DEVICE, "block device")                                                         \
+	X(FLUSH, "block flush") /* of the device's cache */                               \
+	X(ANY, "block wait")    /* for I/O of which nothing else is known */
+
+#define WIRE_SCHED(X)             \
+	X(PREEMPTED, "preempted") \
+	X(WAKEUP, "wakeup") /* from the end of the I/O that it slept for until it ran */
+
+#define WIRE_XFS_ENUM(name, text)       WIRE_XFS_##name,
+#define WIRE_THROTTLE_ENUM(name, text)  WIRE_THROTTLE_##name,
+#define WIRE_WRITEBACK_ENUM(name, text) WIRE_WRITEBACK_##name,
+#define WIRE_BLK_ENUM(name, text)       WIRE_BLK_##name,
+#define WIRE_SCHED_ENUM(name, text)     WIRE_SCHED_##name,
+enum wire_xfs { WIRE_XFS_NONE, WIRE_XFS(WIRE_XFS_ENUM) WIRE_XFS_COUNT };
+enum wire_throttle { WIRE_THROTTLE_NONE, WIRE_THROTTLE(WIRE_THROTTLE_ENUM) WIRE_THROTTLE_COUNT };
+enum wire_writeback {
+	WIRE_WRITEBACK_NONE,
+	WIRE_WRITEBACK(WIRE_WRITEBACK_ENUM) WIRE_WRITEBACK_COUNT
+};
+enum wire_blk { WIRE_BLK_NONE, WIRE_BLK(WIRE_BLK_ENUM) WIRE_BLK_COUNT };
+enum wire_sched { WIRE_SCHED_NONE, WIRE_SCHED(WIRE_SCHED_ENUM) WIRE_SCHED_COUNT };
 
 /* Entry of wire_cfg.syscalls: the sub, and whether the call's first argument is a descriptor. */
 #define WIRE_SYS_BY_PATH 0
@@ -212,6 +272,7 @@ struct wire_cfg {
 	__u32 slots;       /* per shard */
 	__u32 dump;        /* 1: whole requests are wanted (map "dump_left" says how many) */
 	__u32 split_tails; /* 1: frames that xlators share are split by their entries */
+	__u32 dev_rows;    /* of the host's block devices, per shard */
 	__u16 syscalls[WIRE_SYS_NUMBERS]; /* by this architecture's number; 0: not watched */
 };
 
@@ -245,8 +306,9 @@ struct wire_traced {
 	__u64 pad2[7]; /* all CPUs read what is above; each writes its own line of what is below */
 	struct wire_traced_shard {
 		__u64 calls;    /* that its threads began: each is a hit at enter and at exit */
+		__u64 hits;     /* of its threads at other tracepoints */
 		__u64 timed_ns; /* run time of their hits behind the filter, by those timed */
-		__u64 pad[6];
+		__u64 pad[5];
 	} shard[WIRE_MAX_SHARDS]; /* by CPU number */
 };
 _Static_assert(sizeof(struct wire_traced) == 64 * (1 + WIRE_MAX_SHARDS), "wire_traced");
@@ -393,5 +455,79 @@ struct wire_dump_marks {
 };
 _Static_assert(sizeof(struct wire_dump_marks) == 8 + 2 * WIRE_TAIL_MARKS + 8 + 16 * WIRE_TAIL_MARKS,
 	       "wire_dump_marks");
+
+/* ---- the host's block devices (bpf/blockdev.bpf.c) --------------------- */
+
+/*
+ * What a row counts. FLUSH are the flushes that a device got; FLUSH_WAIT the requests that asked
+ * for nothing but a flush and waited for one, several perhaps for the same: the kernel's own
+ * statistics count those as writes of no sectors.
+ */
+#define WIRE_DEV_OPS(X)             \
+	X(READ, "read")             \
+	X(WRITE, "write")           \
+	X(FLUSH, "flush")           \
+	X(FLUSH_WAIT, "flush-wait") \
+	X(DISCARD, "discard")       \
+	X(ZEROES, "write-zeroes")   \
+	X(OTHER, "other")
+
+#define WIRE_DEV_ENUM(id, name) WIRE_DEV_##id,
+enum wire_dev_op { WIRE_DEV_OPS(WIRE_DEV_ENUM) WIRE_DEV_OP_COUNT };
+
+#define WIRE_DEV_ROWS   256 /* default of wire_cfg.dev_rows: pairs of device and op */
+#define WIRE_DEV_RECENT 8   /* requests that a next one may follow on */
+
+/* A row of map "dev_rows". dev as the kernel has it: major << 20 | minor, of the whole disk. */
+struct wire_dev_key {
+	__u32 dev;
+	__u8 op;     /* enum wire_dev_op */
+	__u8 by_bio; /* 1: the device takes bios and makes no requests of them (dm, md, zram) */
+	__u16 pad;
+};
+_Static_assert(sizeof(struct wire_dev_key) == 8, "wire_dev_key");
+
+/* Where a finished request lay, and when it was begun. */
+struct wire_dev_recent {
+	__u64 begin, end; /* sectors */
+	__u64 start_ns;
+};
+
+struct wire_dev_row {
+	__u32 index; /* into one shard of "dev_pool" */
+	__u32 next;  /* recent[next % WIRE_DEV_RECENT] is overwritten next */
+	struct wire_dev_recent recent[WIRE_DEV_RECENT];
+};
+_Static_assert(sizeof(struct wire_dev_row) == 8 + 24 * WIRE_DEV_RECENT, "wire_dev_row");
+
+/*
+ * One row of one shard (map "dev_pool"). Every word only grows, but for the maxima, which are
+ * raised. How many were timed is the sum of a histogram's buckets: a queue without statistics
+ * leaves them empty. Sizes are in bytes, in the same buckets as durations.
+ */
+struct wire_dev {
+	/* a line of the cache: what every request touches */
+	__u64 count; /* requests (bios) that ended */
+	__u64 bytes;
+	__u64 queue_sum_ns, queue_max_ns, device_sum_ns, device_max_ns, size_sum, size_max;
+	__u64 sequential; /* began where a recent one ended */
+	__u64 errors;
+	__u64 partial; /* completions that did not complete their request */
+	__u64 pad[5];
+	__u32 queue[HIST_BUCKETS], device[HIST_BUCKETS], size[HIST_BUCKETS];
+};
+_Static_assert(sizeof(struct wire_dev) == 128 + 12 * HIST_BUCKETS, "wire_dev");
+
+/* Map "dev_info", one entry: what there is, and what was lost. */
+struct wire_dev_info {
+	__u32 used; /* rows of a shard */
+	__u32 open_partials;
+	__u64 lost_rows;    /* requests for whose device and op no row was left */
+	__u64 lost_bios;    /* bios that could not be remembered until their end */
+	__u64 unpaired;     /* bios whose end was never seen */
+	__u64 lost_partial; /* requests whose first parts could not be remembered */
+	__u64 negative;     /* times that ended before they began */
+};
+_Static_assert(sizeof(struct wire_dev_info) == 48, "wire_dev_info");
 
 #endif

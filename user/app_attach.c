@@ -251,6 +251,7 @@ static int show_memory(struct run *r)
 {
 	int ret = session_start(r->session);
 
+	/* a device has no statistics of its own process */
 	if (ret || r->opts->json || !has_memory(r->session))
 		return ret;
 	ret = push_report(r, true);
@@ -272,10 +273,16 @@ static int put_probes_in(struct run *r)
 		.dump = r->opts->dump_requests > 0,
 		.dump_count = r->opts->dump_requests,
 		.split_tails = r->opts->split_tails,
+		.host_only = !r->session->n_procs,
+		.devices_off = r->session->devices_off,
 		.perf_only = uprobe && !strcmp(uprobe, "perf"),
 		.multi_blind = uprobe && !strcmp(uprobe, "blind"),
 	};
 
+	if (r->opts->memory_only && !r->session->n_procs)
+		return model_feed_off(r->session->model, "devices",
+				      "--memory-only: without probes "
+				      "nothing is known of them");
 	return r->opts->memory_only ? 0 : session_attach(r->session, &config);
 }
 
@@ -299,13 +306,17 @@ static int measure(struct run *r)
 	return ret;
 }
 
-/* Whoever waits for the exit status learns that the last part of the time nobody was there. */
+/*
+ * Whoever waits for the exit status learns that the last part of the time nobody was there. That a
+ * plain process ends is how it should be.
+ */
 static int check_gone(const struct run *r)
 {
 	const struct session_proc *last;
 	double secs;
 
-	if (!session_all_gone(r->session, &last))
+	if (!session_all_gone(r->session, &last) ||
+	    r->session->targets[last->first].kind == TARGET_PROCESS)
 		return OPTS_EXIT_OK;
 	secs = (double)(last->gone_ns - r->begin_ns) / (double)CLOCK_NS_PER_SEC;
 	if (r->session->n_procs == 1)
@@ -329,6 +340,10 @@ static int investigate(struct run *r)
 	if (ret) {
 		app_complain("the measurement broke off: %s", strerror(-ret));
 		return OPTS_EXIT_RUNTIME;
+	}
+	if (!r->session->n_procs && !session_sees_devices(r->session)) {
+		app_complain("nothing could be measured: the report says why");
+		return OPTS_EXIT_NOT_HERE;
 	}
 	if (!r->opts->dump_requests || r->session->source)
 		return check_gone(r);
@@ -413,6 +428,8 @@ int app_attach(const struct opts *opts)
 		for (size_t i = 0; i < list.n; i++)
 			app_warn_stopped(list.t[i].pid);
 		r.names = session_names(r.session);
+		if (opts->all)
+			session_show_all_devices(r.session);
 		status = open_sink(&r);
 		if (!status)
 			status = investigate(&r);

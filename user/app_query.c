@@ -17,8 +17,7 @@
 
 #define MAX_SHOWN 4096
 
-/* Standard output as a stream of its own, so that a failed write shows when it is closed. */
-static FILE *open_stream(const struct opts *opts, struct sink_style *style)
+FILE *app_open_stream(const struct opts *opts, struct sink_style *style)
 {
 	int fd = app_open_output(opts);
 	FILE *out;
@@ -32,7 +31,7 @@ static FILE *open_stream(const struct opts *opts, struct sink_style *style)
 	return out;
 }
 
-static int close_stream(FILE *out, int ret)
+int app_close_stream(FILE *out, int ret)
 {
 	if (fclose(out) && !ret)
 		ret = -errno;
@@ -53,7 +52,7 @@ int app_list(const struct opts *opts)
 		app_complain("cannot look for targets in /proc: %s", strerror(-ret));
 		return OPTS_EXIT_RUNTIME;
 	}
-	out = open_stream(opts, &style);
+	out = app_open_stream(opts, &style);
 	if (!out) {
 		target_list_free(&list);
 		return OPTS_EXIT_RUNTIME;
@@ -61,7 +60,7 @@ int app_list(const struct opts *opts)
 	ret = opts->json ? sink_json_list(out, &list, opts_version()) :
 			   sink_text_list(out, &list, &style);
 	target_list_free(&list);
-	return close_stream(out, ret);
+	return app_close_stream(out, ret);
 }
 
 /* One process's requests; those of other bricks in it are left out where the target is one brick.
@@ -120,7 +119,7 @@ static int print_requests(const struct opts *opts, const struct query *q, size_t
 		return OPTS_EXIT_RUNTIME;
 	for (i = 0; i < n; i++)
 		stuck[i] = q[i].stuck;
-	out = open_stream(opts, &style);
+	out = app_open_stream(opts, &style);
 	if (!out) {
 		free(stuck);
 		return OPTS_EXIT_RUNTIME;
@@ -128,7 +127,7 @@ static int print_requests(const struct opts *opts, const struct query *q, size_t
 	ret = opts->json ? sink_json_stuck(out, stuck, n, opts_version()) :
 			   sink_text_stuck(out, stuck, n, &style);
 	free(stuck);
-	return close_stream(out, ret);
+	return app_close_stream(out, ret);
 }
 
 int app_stuck(const struct opts *opts)

@@ -32,6 +32,7 @@ struct embedded_object {
 struct attach {
 	struct wire_cfg cfg;
 	struct bpf_object *obj[MAX_LOADED];
+	bool is_on[MAX_LOADED]; /* its programs are attached */
 	size_t n;
 	struct bpf_link *link[MAX_LINKS];
 	size_t n_links;
@@ -89,6 +90,10 @@ static int configure_map(struct attach *a, struct bpf_map *map)
 		return bpf_map__set_max_entries(map, (unsigned int)sysconf(_SC_PAGESIZE));
 	if (!strcmp(name, "pool"))
 		return bpf_map__set_max_entries(map, a->cfg.slots * a->cfg.shards);
+	if (!strcmp(name, "dev_rows") && a->cfg.dev_rows)
+		return bpf_map__set_max_entries(map, a->cfg.dev_rows);
+	if (!strcmp(name, "dev_pool") && a->cfg.dev_rows)
+		return bpf_map__set_max_entries(map, a->cfg.dev_rows * a->cfg.shards);
 	return 0;
 }
 
@@ -96,6 +101,8 @@ static int configure_map(struct attach *a, struct bpf_map *map)
 struct choice {
 	const char *const *variants; /* allowed; NULL: any */
 	const char *only;            /* just this one; NULL: no such limit */
+	const char *only_map;        /* the one map to make; NULL: any */
+	bool all;                    /* every variant at once */
 	char refused[MAX_REFUSED][48];
 	size_t n_refused;
 };
@@ -126,8 +133,8 @@ static bool is_wanted(const struct choice *c, const struct bpf_object *obj, cons
 	const char *variant = strstr(prog, "__"), *name;
 	struct bpf_program *earlier;
 
-	if (!is_allowed(c, prog) || !variant)
-		return is_allowed(c, prog);
+	if (c->all || !is_allowed(c, prog) || !variant)
+		return c->all || is_allowed(c, prog);
 	bpf_object__for_each_program(earlier, obj) {
 		name = bpf_program__name(earlier);
 		if (!strcmp(name, prog))
@@ -202,7 +209,10 @@ static int load_chosen(struct attach *a, const char *object, const struct choice
 	if (!obj)
 		return -errno;
 	bpf_object__for_each_map(map, obj) {
-		ret = ret ?: configure_map(a, map);
+		if (c->only_map && strcmp(bpf_map__name(map), c->only_map) != 0)
+			ret = ret ?: bpf_map__set_autocreate(map, false);
+		else
+			ret = ret ?: configure_map(a, map);
 	}
 	bpf_object__for_each_program(prog, obj) {
 		ret = ret ?: configure_prog(prog, is_wanted(c, obj, bpf_program__name(prog)));
@@ -271,6 +281,16 @@ static bool has_all_steps(const char *object, const struct choice *c)
 	return all;
 }
 
+/* Place of a loaded object; a->n: it is not. */
+static size_t find_object(const struct attach *a, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < a->n && strcmp(bpf_object__name(a->obj[i]), name) != 0; i++)
+		;
+	return i;
+}
+
 int attach_load(struct attach *a, const char *object, const char *const *variants, char *err,
 		size_t err_size)
 {
@@ -279,6 +299,10 @@ int attach_load(struct attach *a, const char *object, const char *const *variant
 	char why[128];
 	int ret;
 
+	/* layers may share an object; other variants of it are loaded beside those that are there
+	 */
+	if (!variants && find_object(a, object) < a->n)
+		return 0;
 	if (a->n == MAX_LOADED)
 		return -ENOSPC;
 	ret = has_all_steps(object, &c) ? load_chosen(a, object, &c, &obj) : -ENOENT;
@@ -293,6 +317,33 @@ int attach_load(struct attach *a, const char *object, const char *const *variant
 	return 0;
 }
 
+int attach_load_one(struct attach *a, const char *object, const char *prog, const char *map)
+{
+	const struct choice c = { .only = prog, .only_map = map, .all = !prog };
+	struct bpf_object *obj = NULL;
+	int ret = a->n < MAX_LOADED ? load_chosen(a, object, &c, &obj) : -ENOSPC;
+
+	if (!ret)
+		a->obj[a->n++] = obj;
+	return ret;
+}
+
+int attach_each_program(const char *object,
+			int (*fn)(void *arg, const char *section, const char *prog), void *arg)
+{
+	struct bpf_object *obj = open_object(object);
+	struct bpf_program *prog;
+	int ret = 0;
+
+	if (!obj)
+		return -errno;
+	bpf_object__for_each_program(prog, obj) {
+		ret = ret ?: fn(arg, bpf_program__section_name(prog), bpf_program__name(prog));
+	}
+	bpf_object__close(obj);
+	return ret;
+}
+
 /* Programs that say themselves where they go; uprobes and iterators are attached by who knows
  * where. */
 static bool is_auto(const struct bpf_program *prog)
@@ -301,29 +352,19 @@ static bool is_auto(const struct bpf_program *prog)
 	       !strncmp(bpf_program__section_name(prog), "tp_btf/", 7);
 }
 
-static struct bpf_object *find_object(const struct attach *a, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < a->n; i++) {
-		if (!strcmp(bpf_object__name(a->obj[i]), name))
-			return a->obj[i];
-	}
-	return NULL;
-}
-
 int attach_auto(struct attach *a, const char *object, char *err, size_t err_size)
 {
-	struct bpf_object *obj = find_object(a, object);
-	size_t before = a->n_links;
+	size_t before = a->n_links, at = find_object(a, object);
 	struct bpf_program *prog;
 	struct bpf_link *link;
 	char why[128];
 	int ret;
 
-	if (!obj)
+	if (at == a->n)
 		return -ENOENT;
-	bpf_object__for_each_program(prog, obj) {
+	if (a->is_on[at])
+		return 0;
+	bpf_object__for_each_program(prog, a->obj[at]) {
 		if (!is_auto(prog))
 			continue;
 		link = a->n_links < MAX_LINKS ? bpf_program__attach(prog) : NULL;
@@ -338,6 +379,7 @@ int attach_auto(struct attach *a, const char *object, char *err, size_t err_size
 			bpf_link__destroy(a->link[--a->n_links]);
 		return ret;
 	}
+	a->is_on[at] = true;
 	return 0;
 }
 
@@ -345,6 +387,8 @@ void attach_detach(struct attach *a)
 {
 	while (a && a->n_links)
 		bpf_link__destroy(a->link[--a->n_links]);
+	if (a)
+		memset(a->is_on, 0, sizeof(a->is_on));
 }
 
 int attach_map_fd(const struct attach *a, const char *map)

@@ -27,15 +27,28 @@ void attach_free(struct attach *a);
  * Load an object (by skeleton name). Maps of the same name as in an object loaded before are shared
  * with it. Programs named STEP__VARIANT are alternatives: of each step the first is loaded that
  * this kernel takes and that is in variants (a NULL-terminated list; NULL: any). 0, or -errno and
- * the reason in err: also where a step is left without any.
+ * the reason in err: also where a step is left without any. An object that is loaded already stays.
  */
 int attach_load(struct attach *a, const char *object, const char *const *variants, char *err,
 		size_t err_size);
 
 /*
+ * Load one program of an object alone (NULL: all of them, every variant), with that map only (NULL:
+ * all maps; "": none), to see what the kernel says to it. 0 or -errno.
+ */
+int attach_load_one(struct attach *a, const char *object, const char *prog, const char *map);
+
+/*
+ * Every program of an object, loaded or not: where it goes, and its name. Needs no rights. An fn
+ * that does not return 0 ends it, with that value; -errno where there is no such object.
+ */
+int attach_each_program(const char *object,
+			int (*fn)(void *arg, const char *section, const char *prog), void *arg);
+
+/*
  * Attach all loaded programs of an object whose section says where (tp_btf/...), iterators aside.
- * Where a step's program cannot be attached, none of the object's stay. 0, or -errno and the
- * reason.
+ * Where a step's program cannot be attached, none of the object's stay. 0, also where they are
+ * attached already, or -errno and the reason.
  */
 int attach_auto(struct attach *a, const char *object, char *err, size_t err_size);
 

@@ -20,11 +20,23 @@
 
 /* ---- attaching --------------------------------------------------------- */
 
-static int attach_layer(struct source *src, const struct layer *layer, char *err, size_t err_size)
+int source_attach_layer(struct source *src, unsigned int number, char *err, size_t err_size)
 {
-	int ret = attach_load(src->attach, layer->object, NULL, err, err_size);
+	const struct layer *layer = layer_get(number);
+	int ret;
 
+	if (number == LAYER_DEVICES)
+		return source_attach_devices(src, number, err, err_size);
+	ret = attach_load(src->attach, layer->object, NULL, err, err_size);
 	return ret ?: attach_auto(src->attach, layer->object, err, err_size);
+}
+
+/* Without processes there is nothing that a ledger could be of. */
+static bool is_wanted(const struct source *src, unsigned int number)
+{
+	if (number == LAYER_DEVICES && src->devices_off)
+		return false;
+	return !src->host_only || layer_is_host(layer_get(number));
 }
 
 void source_attach_layers(struct source *src, struct model *m)
@@ -36,11 +48,13 @@ void source_attach_layers(struct source *src, struct model *m)
 
 	for (i = LAYER_NONE + 1; i < LAYER_COUNT; i++) {
 		layer = layer_get(i);
+		if (!is_wanted(src, i))
+			continue;
 		err[0] = '\0';
 		why = NULL;
 		if (src->layers_off || !layer->on)
 			why = "switched off";
-		else if (attach_layer(src, layer, err, sizeof(err)))
+		else if (source_attach_layer(src, i, err, sizeof(err)))
 			why = err[0] ? err : "cannot be attached";
 		if (why)
 			(void)model_feed_off(m, layer->title, why);
@@ -158,7 +172,9 @@ void source_read_losses(struct source *src, unsigned int target, __u64 ret_losse
 	int i;
 
 	for (i = 0; i < WIRE_LOSSES; i++)
-		ret_losses[i] = own[i];
+		ret_losses[i] = src->losses ? own[i] : 0;
+	if (target == WIRE_MAX_TARGETS)
+		source_add_device_losses(src, ret_losses);
 }
 
 void source_read_checks(struct source *src, unsigned int target, __u64 ret_checks[WIRE_CHECKS])
@@ -167,7 +183,7 @@ void source_read_checks(struct source *src, unsigned int target, __u64 ret_check
 	int i;
 
 	for (i = 0; i < WIRE_CHECKS; i++)
-		ret_checks[i] = own[i];
+		ret_checks[i] = src->checks ? own[i] : 0;
 }
 
 /* The layer's real number; 0 where it is an xlator of which nothing is known yet. */
@@ -341,7 +357,7 @@ int source_feed(struct source *src, struct model *m, unsigned int n_targets)
 {
 	__u64 checks[WIRE_CHECKS];
 	unsigned int t;
-	int ret = feed_slots(src, m);
+	int ret = src->pool ? feed_slots(src, m) : 0;
 
 	if (src->is_last)
 		tell_nameless(src, m);

@@ -6,12 +6,31 @@
 
 #include <linux/types.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "../bpf/wire.h"
 
 #define SYSCALL_NAME(name, by) [WIRE_SYS_##name] = #name,
 static const char *const wire_syscall_names[WIRE_SYSCALL_COUNT] = { WIRE_SYSCALLS(SYSCALL_NAME) };
+
+/* The lists of the layers below the syscall: an identifier and the text shown. */
+#define TEXT_XFS(id, text)       [WIRE_XFS_##id] = text,
+#define TEXT_THROTTLE(id, text)  [WIRE_THROTTLE_##id] = text,
+#define TEXT_WRITEBACK(id, text) [WIRE_WRITEBACK_##id] = text,
+#define TEXT_BLK(id, text)       [WIRE_BLK_##id] = text,
+#define TEXT_SCHED(id, text)     [WIRE_SCHED_##id] = text,
+static const char *const wire_xfs_names[WIRE_XFS_COUNT] = { WIRE_XFS(TEXT_XFS) };
+static const char *const wire_throttle_names[WIRE_THROTTLE_COUNT] = { WIRE_THROTTLE(
+	TEXT_THROTTLE) };
+static const char *const wire_writeback_names[WIRE_WRITEBACK_COUNT] = { WIRE_WRITEBACK(
+	TEXT_WRITEBACK) };
+static const char *const wire_blk_names[WIRE_BLK_COUNT] = { WIRE_BLK(TEXT_BLK) };
+static const char *const wire_sched_names[WIRE_SCHED_COUNT] = { WIRE_SCHED(TEXT_SCHED) };
+
+/* Of the host table of block devices. */
+#define TEXT_DEV(id, text) [WIRE_DEV_##id] = text,
+static const char *const wire_dev_op_names[WIRE_DEV_OP_COUNT] = { WIRE_DEV_OPS(TEXT_DEV) };
 
 #define SUBS_COUNT(s) (sizeof(s) / sizeof((s)[0]))
 
@@ -33,6 +52,11 @@ static const struct layer rows[LAYER_COUNT] = {
 const struct layer *layer_get(unsigned int number)
 {
 	return number > LAYER_NONE && number < LAYER_COUNT ? &rows[number] : NULL;
+}
+
+bool layer_is_host(const struct layer *layer)
+{
+	return !strcmp(layer->kind, "host");
 }
 
 /* Not every architecture has every call: arm64 has no open, stat, mkdir ... */

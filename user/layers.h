@@ -26,6 +26,9 @@ struct layer {
 /* Row of a wire layer number, or NULL. */
 const struct layer *layer_get(unsigned int number);
 
+/* A host table: counts for the whole host, in no ledger (see layers.def). */
+bool layer_is_host(const struct layer *layer);
+
 /* For wire_cfg.syscalls: what is watched, by this architecture's syscall number. */
 void layers_fill_syscalls(unsigned short *numbers, unsigned int n);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 
 #include "app.h"
 #include "opts.h"
+
+#define LARGE_BLOCK (128 * 1024) /* bytes */
 
 /*
  * A descriptor 0 .. 2 that is closed would become the next file that is opened, and be written to:
@@ -46,6 +49,8 @@ static int run(const struct opts *opts)
 		return app_list(opts);
 	case OPTS_STUCK:
 		return app_stuck(opts);
+	case OPTS_DOCTOR:
+		return app_doctor(opts);
 	case OPTS_NONE:
 		break;
 	}
@@ -59,6 +64,8 @@ int main(int argc, char *argv[])
 	int status = OPTS_EXIT_RUNTIME, ret;
 
 	fill_closed();
+	/* large blocks, of which loading frees many, go back at once and leave no holes */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
 	setlocale(LC_ALL, "");
 	signal(SIGPIPE, SIG_IGN);
 	ret = opts_parse(argc, argv, &opts, &text, &status);

@@ -44,10 +44,12 @@ void model_free(struct model *m)
 	for (size_t i = 0; i < m->slot_cap; i++)
 		model_slot_free(m->slots[i]);
 	free(m->slots);
+	model_devices_free(m->devices);
 	for (unsigned int i = 0; i < WIRE_MAX_TARGETS; i++) {
 		if (!m->targets[i])
 			continue;
 		model_graph_free(&m->targets[i]->graph);
+		free(m->targets[i]->threads.rows);
 		free(m->targets[i]);
 	}
 	free(m);
@@ -170,16 +172,14 @@ static int add_slot(struct model *m, struct model_tgt *t, const struct wire_slot
 int model_feed_slot(struct model *m, const struct wire_slot_key *key, const struct wire_slot *sum)
 {
 	struct model_tgt *t = find_target(m, key->target);
-	struct wire_slot_key clean = *key;
 	struct model_slot *s;
 
 	if (!t)
 		return -ENOENT;
 	if (key->root >= WIRE_ROOTS || key->origin > WIRE_ORIGIN_INTERNAL)
 		return -EINVAL;
-	clean.pad = 0;
-	s = *find_slot(m->slots, m->slot_cap, &clean);
-	return s ? model_slot_fold(s, sum) : add_slot(m, t, &clean, sum);
+	s = *find_slot(m->slots, m->slot_cap, key);
+	return s ? model_slot_fold(s, sum) : add_slot(m, t, key, sum);
 }
 
 int model_feed_stats(struct model *m, unsigned int target, unsigned int node, unsigned int fop,
@@ -330,6 +330,7 @@ void model_feed_gone(struct model *m, unsigned int target, uint64_t gone_ns, uns
 		return;
 	/* its requests went with it */
 	drop_in_flight(t);
+	model_threads_gone(&t->threads);
 	t->oldest = (struct snap_oldest){ .valid = false };
 }
 
@@ -402,10 +403,13 @@ void model_start_window(struct model *m, uint64_t mono_ns, int64_t wall_ns)
 	m->start_mono_ns = mono_ns;
 	m->start_wall_ns = wall_ns;
 	start_losses(&m->unassigned);
+	model_devices_start(m->devices);
 	for (size_t i = 0; i < m->slot_cap; i++)
 		if (m->slots[i])
 			model_slot_start(m->slots[i]);
 	for (unsigned int i = 0; i < WIRE_MAX_TARGETS; i++)
-		if (m->targets[i])
+		if (m->targets[i]) {
 			start_target(m->targets[i]);
+			model_threads_start(&m->targets[i]->threads, mono_ns);
+		}
 }

@@ -125,6 +125,26 @@ int model_feed_off(struct model *m, const char *what, const char *reason);
 /* It can be seen again. */
 void model_clear_off(struct model *m, int target, const char *what);
 
+/* One thread of a target's process, now; cumulative since the thread began. */
+struct model_thread {
+	int tid;
+	uint64_t start_ticks; /* of the kernel; with tid it names a thread for good */
+	uint64_t born_ns;     /* the same, about, on CLOCK_MONOTONIC */
+	char comm[64], pool[64];
+	bool has_times; /* the kernel counts */
+	uint64_t oncpu_ns, runnable_ns;
+};
+
+#define MODEL_MAX_THREADS 4096 /* of one target, ended ones of the window included */
+
+/*
+ * All threads of the target's process as of mono_ns, ascending by tid. What a thread did between
+ * the last feed and its end is not known. 0, -ENOENT, -ENOMEM, or -ENOSPC: too many; some are left
+ * out.
+ */
+int model_feed_threads(struct model *m, unsigned int target, uint64_t mono_ns,
+		       const struct model_thread *threads, size_t n);
+
 /* Forget the window so far: what was fed last becomes the baseline. Until then there are no rates.
  */
 void model_start_window(struct model *m, uint64_t mono_ns, int64_t wall_ns);

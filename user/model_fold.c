@@ -48,8 +48,8 @@ static int cover_buckets(struct model_hist *h, const __u32 *buckets)
 	return 0;
 }
 
-static void fold_side(struct model_side *side, uint64_t sum_ns, uint64_t max_ns,
-		      const __u32 *buckets, bool fresh)
+static void fold_covered(struct model_side *side, uint64_t sum_ns, uint64_t max_ns,
+			 const __u32 *buckets, bool fresh)
 {
 	struct model_hist *h = &side->hist;
 
@@ -65,6 +65,15 @@ static void fold_side(struct model_side *side, uint64_t sum_ns, uint64_t max_ns,
 	if ((fresh || max_ns > side->max_last) && max_ns > side->max_win)
 		side->max_win = max_ns;
 	side->max_last = max_ns;
+}
+
+int model_side_fold(struct model_side *side, uint64_t sum, uint64_t max, const __u32 *buckets)
+{
+	int err = cover_buckets(&side->hist, buckets);
+
+	if (!err)
+		fold_covered(side, sum, max, buckets, sum < side->sum.last);
+	return err;
 }
 
 int model_slot_fold(struct model_slot *s, const struct wire_slot *sum)
@@ -85,12 +94,12 @@ int model_slot_fold(struct model_slot *s, const struct wire_slot *sum)
 	model_counter_fold(&s->no_errors, sum->no_errors,
 			   fresh || sum->no_errors < s->no_errors.last);
 	model_counter_fold(&s->no_bytes, sum->no_bytes, fresh || sum->no_bytes < s->no_bytes.last);
-	fold_side(&s->self, sum->self_sum_ns, sum->self_max_ns, sum->self, fresh);
-	fold_side(&s->incl, sum->incl_sum_ns, sum->incl_max_ns, sum->incl, fresh);
+	fold_covered(&s->self, sum->self_sum_ns, sum->self_max_ns, sum->self, fresh);
+	fold_covered(&s->incl, sum->incl_sum_ns, sum->incl_max_ns, sum->incl, fresh);
 	return 0;
 }
 
-static void start_side(struct model_side *side)
+void model_side_start(struct model_side *side)
 {
 	side->sum.win = 0;
 	side->max_win = 0;
@@ -102,8 +111,8 @@ void model_slot_start(struct model_slot *s)
 {
 	s->count.win = s->errors.win = s->bytes.win = s->holds.win = 0;
 	s->no_errors.win = s->no_bytes.win = 0;
-	start_side(&s->self);
-	start_side(&s->incl);
+	model_side_start(&s->self);
+	model_side_start(&s->incl);
 }
 
 void model_slot_free(struct model_slot *s)

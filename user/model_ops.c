@@ -91,6 +91,8 @@ static unsigned int local_layer(const struct wire_slot_key *key)
 {
 	if (key->root != WIRE_ROOT_LOCAL)
 		return 0;
+	if (key->top)
+		return key->top;
 	return key->parent ? key->parent : key->layer;
 }
 

@@ -98,6 +98,18 @@ struct model_in_flight {
 	uint64_t oldest_ns, sum, samples;
 };
 
+/* A thread of the window. The base is what it had counted when the window began. */
+struct model_thr {
+	struct model_thread last;
+	bool has_base, alive;
+	uint64_t base_oncpu_ns, base_runnable_ns, from_ns, seen_ns;
+};
+
+struct model_threads {
+	struct model_thr *rows; /* ascending by tid, then by start */
+	size_t n;
+};
+
 struct model_tgt {
 	char kind[16], name[512], device[256], fstype[32], version[32], layout[32];
 	int pid;
@@ -115,14 +127,18 @@ struct model_tgt {
 	bool unreadable, start_unreadable; /* its memory, at the last look; when the window began */
 	unsigned int restarts;
 	size_t n_slots;
+	struct model_threads threads;
 };
+
+struct model_devices; /* model_blockdev.c: the host's block devices */
 
 struct model {
 	struct model_layer layers[MODEL_FIXED_LAYERS]; /* title NULL: no such layer */
 	struct model_tgt *targets[WIRE_MAX_TARGETS];
 	struct model_losses unassigned;
-	struct model_slot **slots; /* hash table, open addressing */
-	size_t n_slots, slot_cap;  /* cap is a power of two */
+	struct model_slot **slots;     /* hash table, open addressing */
+	size_t n_slots, slot_cap;      /* cap is a power of two */
+	struct model_devices *devices; /* NULL: none was fed */
 	struct snap_off off[MODEL_MAX_OFF];
 	size_t n_off;
 	bool window_open;
@@ -153,6 +169,9 @@ void model_slot_start(struct model_slot *s);
 void model_slot_free(struct model_slot *s);
 void model_sum_add(struct model_sum *sum, const struct model_side *side, uint64_t count);
 void model_sum_dist(const struct model_sum *sum, struct snap_dist *ret_dist);
+/* One distribution that is no slot's. 0 or -ENOMEM; on failure it is as before. */
+int model_side_fold(struct model_side *side, uint64_t sum, uint64_t max, const __u32 *buckets);
+void model_side_start(struct model_side *side);
 /* The whole of one side of a slot. */
 void model_side_dist(const struct model_side *side, uint64_t count, struct snap_dist *ret_dist);
 
@@ -188,6 +207,20 @@ bool model_memory_calls(const struct model_tgt *t, unsigned int fop, bool lifeti
 bool model_memory_active(const struct model_tgt *t, unsigned int fop, bool lifetime);
 int model_memory_build(const struct model_tgt *t, unsigned int fop, bool lifetime,
 		       struct model_op *ret_op);
+
+/* ---- model_threads.c: threads and their pools --------------------------- */
+/* A window begins at mono_ns: what ended before it is forgotten. */
+void model_threads_start(struct model_threads *t, uint64_t mono_ns);
+void model_threads_gone(struct model_threads *t);
+/* Fills st's threads and pools; the caller frees them. 0 or -ENOMEM. */
+int model_threads_build(const struct model_threads *t, uint64_t start_ns, double secs,
+			struct snap_target *st);
+
+/* ---- model_blockdev.c: the host's block devices (NULL: there are none) -- */
+void model_devices_start(struct model_devices *ds);
+void model_devices_free(struct model_devices *ds);
+int model_devices_build(const struct model *m, double secs, struct snapshot *snap);
+void model_devices_free_snapshot(struct snapshot *snap);
 
 /* ---- model_ops.c: all operations of a target --------------------------- */
 int model_ops_build(const struct model *m, unsigned int target, const struct model_view *view,

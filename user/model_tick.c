@@ -121,6 +121,9 @@ static int fill_snapshot(const struct model *m, const struct model_view *view,
 		if (view->lifetime)
 			st->cost = (struct snap_cost){ 0 }; /* bricktop was not there */
 		err = model_ops_build(m, i, view, snap->window_secs, st);
+		if (!err && snap->window_secs > 0)
+			err = model_threads_build(&m->targets[i]->threads, m->start_mono_ns,
+						  snap->window_secs, st);
 		if (err)
 			return err;
 		snap->n_targets++;
@@ -143,6 +146,8 @@ int model_tick(const struct model *m, uint64_t mono_ns, const struct model_view 
 	if (m->window_open && !view->lifetime && mono_ns > m->start_mono_ns)
 		snap->window_secs = (double)(mono_ns - m->start_mono_ns) / 1e9;
 	err = fill_snapshot(m, view, snap);
+	if (!err && !view->memory_only)
+		err = model_devices_build(m, snap->window_secs, snap);
 	if (err) {
 		snapshot_free(snap);
 		return err;
@@ -159,7 +164,10 @@ void snapshot_free(struct snapshot *snap)
 		for (size_t j = 0; j < snap->targets[i].n_ops; j++)
 			free(snap->targets[i].ops[j].layers);
 		free(snap->targets[i].ops);
+		free(snap->targets[i].threads);
+		free(snap->targets[i].pools);
 	}
+	model_devices_free_snapshot(snap);
 	free(snap->targets);
 	free(snap->off);
 	free(snap);

@@ -220,6 +220,8 @@ static size_t emit_row(struct tree *tr, struct tree_row *row, size_t above, cons
 	model_text_add(out->path, sizeof(out->path), out->id);
 	out->count = s->count.win;
 	set_effects(s, above == SIZE_MAX ? NULL : &tr->out[above], out);
+	out->calls = s->holds.win;
+	out->has_calls = s->key.layer < WIRE_LAYER_XLATOR && !is_top(&s->key);
 	model_side_dist(&s->self, s->count.win, &out->self);
 	model_side_dist(&s->incl, s->count.win, &out->incl);
 	if (tr->root_incl_ns > 0) {

@@ -66,6 +66,9 @@ static const struct argp_option attach_options[] = {
 static const struct argp_option list_options[] = { { "json", KEY_JSON, NULL, 0, "print JSON", 0 },
 						   COMMON_OPTIONS };
 
+static const struct argp_option doctor_options[] = { { "json", KEY_JSON, NULL, 0, "print JSON", 0 },
+						     COMMON_OPTIONS };
+
 static const struct argp_option stuck_options[] = {
 	{ "all", KEY_ALL, NULL, 0, "every GlusterFS process (the default without TARGET)", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print JSON", 0 },
@@ -80,6 +83,7 @@ static const char top_help[] =
 	"  attach TARGET   measure for 10 seconds, then print a report and detach\n"
 	"  list            what can be attached to here\n"
 	"  stuck [TARGET]  requests in flight now, oldest first; without any probe\n"
+	"  doctor          what works with this kernel and these privileges, and why not\n"
 	"\n"
 	"TARGET is a volume, a brick's path, a mount point, a process id or a device, as\n"
 	"'bricktop list' shows them.\n"
@@ -145,8 +149,8 @@ static error_t parse_dump(struct parse *p, const char *arg)
 
 static error_t parse_word(struct parse *p, const char *word)
 {
-	if (p->opts.command == OPTS_LIST)
-		return fail(p, "list takes no target, got '%s'", word);
+	if (p->opts.command == OPTS_LIST || p->opts.command == OPTS_DOCTOR)
+		return fail(p, "%s takes no target, got '%s'", p->command, word);
 	if (p->opts.target)
 		return fail(p, "one target at a time: '%s' or '%s' (--all for everything)",
 			    p->opts.target, word);
@@ -160,6 +164,7 @@ static const struct argp_option *command_options(enum opts_command command)
 {
 	return command == OPTS_ATTACH ? attach_options :
 	       command == OPTS_LIST   ? list_options :
+	       command == OPTS_DOCTOR ? doctor_options :
 					stuck_options;
 }
 
@@ -236,17 +241,26 @@ static const char stuck_doc[] =
 	"Show the requests in flight in a GlusterFS process, oldest first, with the xlator that "
 	"each sits in. Reads the process's memory; puts no probe in.";
 
+static const char doctor_doc[] =
+	"Say what works with this kernel and these privileges, what does not, the reason, and what "
+	"is lost by it. Loads small programs, hangs them on this very process, and takes them out "
+	"again; also where not run as root."
+	"\v"
+	"Exit status: 0 all layers work, 1 some do not, 77 none does.";
+
 static struct argp command_argp(enum opts_command command)
 {
 	static const char *const docs[] = {
 		[OPTS_ATTACH] = attach_doc,
 		[OPTS_LIST] = "Show what can be attached to: bricks, clients, XFS mounts, devices.",
 		[OPTS_STUCK] = stuck_doc,
+		[OPTS_DOCTOR] = doctor_doc,
 	};
 	static const char *const args[] = {
 		[OPTS_ATTACH] = "TARGET\n--all",
 		[OPTS_LIST] = "",
 		[OPTS_STUCK] = "[TARGET]",
+		[OPTS_DOCTOR] = "",
 	};
 
 	return (struct argp){ .options = command_options(command),
@@ -344,9 +358,10 @@ static enum opts_command find_command(const char *word)
 		[OPTS_ATTACH] = "attach",
 		[OPTS_LIST] = "list",
 		[OPTS_STUCK] = "stuck",
+		[OPTS_DOCTOR] = "doctor",
 	};
 
-	for (enum opts_command c = OPTS_ATTACH; c <= OPTS_STUCK; c++)
+	for (enum opts_command c = OPTS_ATTACH; c <= OPTS_DOCTOR; c++)
 		if (strcmp(word, names[c]) == 0)
 			return c;
 	return OPTS_NONE;
@@ -367,10 +382,13 @@ int opts_parse(int argc, char *const argv[], struct opts *ret_opts, char **ret_t
 	if (argc > ARGS_MAX)
 		fail(&p, "more than %d arguments", ARGS_MAX);
 	else if (argc < 2)
-		fail(&p, "which command? attach, list or stuck (there is no live screen yet); see "
-			 "'bricktop --help'");
+		fail(&p,
+		     "which command? attach, list, stuck or doctor (there is no live screen yet); "
+		     "see 'bricktop --help'");
 	else if (p.opts.command == OPTS_NONE)
-		fail(&p, "there is no command '%s': attach, list or stuck; see 'bricktop --help'",
+		fail(&p,
+		     "there is no command '%s': attach, list, stuck or doctor; see 'bricktop "
+		     "--help'",
 		     word);
 	if (p.error[0])
 		return hand_text(strdup(p.error), OPTS_EXIT_USAGE, ret_text, ret_exit);

@@ -15,6 +15,7 @@ enum opts_command {
 	OPTS_ATTACH,
 	OPTS_LIST,
 	OPTS_STUCK,
+	OPTS_DOCTOR,
 };
 
 struct opts {

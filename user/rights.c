@@ -5,6 +5,7 @@
 #include "rights.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,13 +14,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LOCKDOWN_FILE "/sys/kernel/security/lockdown"
+#define LOCKDOWN_DIR  "/sys/kernel/security"
+#define LOCKDOWN_FILE "lockdown"
 
 /* Since 5.8; before, CAP_SYS_ADMIN stood for both, as it still does. */
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #define CAP_BPF     39
 #endif
+
+/* Since 5.2; glibc 2.36's <sys/mount.h> has the calls, but not what it collides with. */
+#ifndef SYS_fsopen
+#define SYS_fsopen   430
+#define SYS_fsconfig 431
+#define SYS_fsmount  432
+#endif
+enum { FS_CLOEXEC = 1, FS_CREATE = 6 };
 
 void rights_parse_lockdown(const char *text, char *buf, size_t size)
 {
@@ -30,22 +40,50 @@ void rights_parse_lockdown(const char *text, char *buf, size_t size)
 		snprintf(buf, size, "%.*s", (int)(end - open - 1), open + 1);
 }
 
-static bool is_locked_down(char *state, size_t size)
+/* A securityfs that is mounted nowhere, only for us, which takes CAP_SYS_ADMIN: an fd or -1. */
+static int open_securityfs(void)
 {
-	FILE *f = fopen(LOCKDOWN_FILE, "re");
-	char line[128] = "";
+	int fs = (int)syscall(SYS_fsopen, "securityfs", FS_CLOEXEC), dir = -1;
 
-	state[0] = '\0';
-	if (!f)
-		return false;
-	if (fgets(line, sizeof(line), f))
-		rights_parse_lockdown(line, state, size);
-	fclose(f);
-	return state[0] && strcmp(state, "none") != 0;
+	if (fs < 0)
+		return -1;
+	if (!syscall(SYS_fsconfig, fs, FS_CREATE, NULL, NULL, 0))
+		dir = (int)syscall(SYS_fsmount, fs, FS_CLOEXEC, 0);
+	close(fs);
+	return dir;
 }
 
-/* The set of effective capabilities. */
-static int read_capabilities(uint64_t *ret_set)
+static bool read_lockdown_in(int dir, char *state, size_t size)
+{
+	int fd = dir < 0 ? -1 : openat(dir, LOCKDOWN_FILE, O_RDONLY | O_CLOEXEC);
+	char line[128] = "";
+
+	if (fd < 0)
+		return false;
+	if (read(fd, line, sizeof(line) - 1) > 0)
+		rights_parse_lockdown(line, state, size);
+	close(fd);
+	return state[0] != '\0';
+}
+
+void rights_read_lockdown(char *state, size_t size)
+{
+	int dir = open(LOCKDOWN_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool known;
+
+	state[0] = '\0';
+	known = read_lockdown_in(dir, state, size);
+	if (dir >= 0)
+		close(dir);
+	if (known)
+		return;
+	dir = open_securityfs();
+	read_lockdown_in(dir, state, size);
+	if (dir >= 0)
+		close(dir);
+}
+
+int rights_read_capabilities(uint64_t *ret_set)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
@@ -56,20 +94,13 @@ static int read_capabilities(uint64_t *ret_set)
 	return 0;
 }
 
-const char *rights_why_not(int error, char *buf, size_t size)
+/* Those that BPF programs and probes need and that are missing, as text into buf; NULL: none. */
+static const char *missing_capabilities(char *buf, size_t size)
 {
 	uint64_t set = 0;
-	char state[32];
 	bool bpf, perfmon;
 
-	if (error != -EPERM && error != -EACCES && error != -EINVAL)
-		return NULL;
-	/* a locked-down kernel hides helpers of BPF, which then are no valid ones: EINVAL */
-	if (is_locked_down(state, sizeof(state))) {
-		snprintf(buf, size, "the kernel is locked down (%s)", state);
-		return buf;
-	}
-	if (error == -EINVAL || read_capabilities(&set) || set >> CAP_SYS_ADMIN & 1)
+	if (rights_read_capabilities(&set) || set >> CAP_SYS_ADMIN & 1)
 		return NULL;
 	bpf = set >> CAP_BPF & 1;
 	perfmon = set >> CAP_PERFMON & 1;
@@ -77,5 +108,25 @@ const char *rights_why_not(int error, char *buf, size_t size)
 		return NULL;
 	snprintf(buf, size, "this needs %s%s%s: run as root", bpf ? "" : "CAP_BPF",
 		 bpf || perfmon ? "" : " and ", perfmon ? "" : "CAP_PERFMON");
+	return buf;
+}
+
+const char *rights_why_not(int error, char *buf, size_t size)
+{
+	const char *missing;
+	char state[32];
+
+	if (error != -EPERM && error != -EACCES && error != -EINVAL)
+		return NULL;
+	missing = error == -EINVAL ? NULL : missing_capabilities(buf, size);
+	if (missing)
+		return missing;
+	rights_read_lockdown(state, sizeof(state));
+	if (!state[0] || !strcmp(state, "none"))
+		return NULL;
+	/* in this degree helpers of BPF are hidden, and then are no valid ones: EINVAL */
+	if (error == -EINVAL && strcmp(state, "confidentiality") != 0)
+		return NULL;
+	snprintf(buf, size, "the kernel is locked down (%s)", state);
 	return buf;
 }

@@ -8,6 +8,7 @@
 #define BRICKTOP_RIGHTS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Why BPF programs or probes are refused with that error (-EPERM, -EACCES, -EINVAL ...), as far as
@@ -21,5 +22,14 @@ const char *rights_why_not(int error, char *buf, size_t size);
  * confidentiality", into buf; "" where that cannot be told.
  */
 void rights_parse_lockdown(const char *text, char *buf, size_t size);
+
+/*
+ * The state in force of this kernel, also where securityfs is mounted nowhere (that takes
+ * CAP_SYS_ADMIN); "" where it cannot be told.
+ */
+void rights_read_lockdown(char *state, size_t size);
+
+/* The set of effective capabilities: 1 << CAP_x. 0 or -errno. */
+int rights_read_capabilities(uint64_t *ret_set);
 
 #endif

@@ -19,6 +19,7 @@
 #include "gluster_layout.h"
 #include "layers.h"
 #include "procmem.h"
+#include "verdict.h"
 
 /* What could not be had, and why. A reason that finds no room is none to end for. */
 static void tell_off(struct session *s, const char *what, const char *reason)
@@ -160,46 +161,44 @@ int session_open_proc(struct session *s, struct session_proc *p, char *err, size
 	}
 	if (t->kind == TARGET_PROCESS) {
 		ret = check_start(t, err, err_size);
-		return ret ?: add_plain_process(s, p->first);
+		ret = ret ?: add_plain_process(s, p->first);
+		return ret ?: session_open_threads(s, p);
 	}
 	ret = watch_open(p->pid, &p->watch, err, err_size);
 	ret = ret ?: check_start(t, err, err_size);
 	ret = ret ?: add_targets(s, p, err, err_size);
 	if (!ret)
 		watch_each_layer(p->watch, keep_name, s);
-	return ret;
+	return ret ?: session_open_threads(s, p);
 }
 
 void session_close_proc(struct session_proc *p)
 {
 	watch_close(p->watch);
+	threads_close(p->threads);
 	p->watch = NULL;
+	p->threads = NULL;
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	p->pidfd = -1;
 }
 
-static int check_kind(const struct target *t, char *err, size_t err_size)
-{
-	if (t->kind != TARGET_XFS && t->kind != TARGET_DEVICE)
-		return 0;
-	snprintf(err, err_size,
-		 "'%s' is %s: name a brick, a client or a process (see 'bricktop list')", t->path,
-		 t->kind == TARGET_XFS ? "an XFS mount" : "a block device");
-	return -ENOTSUP;
-}
-
-/* Sort the targets by process and make an entry for each process. */
+/* Sort the targets by process and make an entry for each process; devices and mounts have none. */
 static int group(struct session *s)
 {
 	size_t i;
+	int ret;
 
 	qsort(s->targets, s->n_targets, sizeof(*s->targets), by_pid);
+	ret = session_add_host_targets(s);
+	ret = ret ?: session_open_devices(s);
+	if (ret)
+		return ret;
 	s->procs = calloc(s->n_targets, sizeof(*s->procs));
 	if (!s->procs)
 		return -ENOMEM;
-	for (i = 0; i < s->n_targets; i++) {
-		if (!i || s->targets[i].pid != s->targets[i - 1].pid) {
+	for (i = s->n_host; i < s->n_targets; i++) {
+		if (i == s->n_host || s->targets[i].pid != s->targets[i - 1].pid) {
 			s->procs[s->n_procs].pid = s->targets[i].pid;
 			s->procs[s->n_procs].pidfd = -1;
 			s->procs[s->n_procs++].first = i;
@@ -233,7 +232,7 @@ static int open_all(struct session *s, char *err, size_t err_size)
 		if (!failed++)
 			snprintf(err, err_size, "%s", line);
 	}
-	return failed == s->n_procs ? last : 0;
+	return failed && failed == s->n_procs ? last : 0;
 }
 
 /* As many as the programs have room for. */
@@ -261,7 +260,6 @@ int session_open(const struct target_list *targets, bool dump, struct session **
 {
 	struct session *s = calloc(1, sizeof(*s));
 	int ret = -ENOMEM;
-	size_t i;
 
 	if (!s)
 		goto out_error;
@@ -273,8 +271,6 @@ int session_open(const struct target_list *targets, bool dump, struct session **
 	}
 	ret = ret ?: new_model(s);
 	ret = ret ?: group(s);
-	for (i = 0; i < s->n_targets && !ret; i++)
-		ret = check_kind(&s->targets[i], err, err_size);
 	ret = ret ?: open_all(s, err, err_size);
 	if (ret)
 		goto out_error;
@@ -299,6 +295,7 @@ void session_close(struct session *s)
 		session_close_proc(&s->procs[i]);
 	source_close(s->source);
 	model_free(s->model);
+	session_close_devices(s);
 	free(s->names);
 	free(s->procs);
 	free(s->targets);
@@ -461,6 +458,10 @@ int session_collect(struct session *s)
 		ret = source_feed(s->source, s->model, (unsigned int)s->n_targets);
 	if (s->source && !ret)
 		collect_late(s);
+	if (ret != -ENOMEM)
+		ret = session_collect_devices(s);
+	if (ret != -ENOMEM)
+		ret = session_collect_threads(s);
 	session_collect_cost(s);
 	return ret == -ENOMEM ? ret : 0;
 }
@@ -491,7 +492,6 @@ int session_finish(struct session *s)
 
 int session_start(struct session *s)
 {
-	struct meter_interval discard;
 	size_t i;
 	int ret;
 
@@ -503,7 +503,7 @@ int session_start(struct session *s)
 		session_start_cost(s, &s->procs[i]);
 	if (s->source) {
 		source_meter_look(s->source, s->begin_ns);
-		source_meter(s->source, s->begin_ns, &discard);
+		source_meter_start(s->source, s->begin_ns);
 	}
 	memset(&s->meter, 0, sizeof(s->meter));
 	ret = session_collect(s);
@@ -524,6 +524,8 @@ int session_snapshot(struct session *s, bool memory_only, bool lifetime, struct 
 	struct utsname un;
 	int ret = model_tick(s->model, s->collected_ns, &view, ret_snap);
 
+	if (!ret)
+		verdict_judge(*ret_snap);
 	if (!ret && !uname(&un))
 		snprintf((*ret_snap)->kernel, sizeof((*ret_snap)->kernel), "%s", un.release);
 	return ret;

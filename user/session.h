@@ -15,6 +15,7 @@
 #include "sink_dump.h"
 #include "source_bpf.h"
 #include "target.h"
+#include "threads.h"
 #include "watch.h"
 
 #define SESSION_LAYERS 4096 /* wire layer numbers that dumps can name */
@@ -24,6 +25,7 @@ struct session_proc {
 	pid_t pid;
 	int pidfd;               /* -1: gone */
 	struct watch *watch;     /* NULL: gone, or not GlusterFS */
+	struct threads *threads; /* NULL: gone, or not to be had */
 	size_t first, n_targets; /* its targets: session.targets[first ...] */
 	unsigned int restarts;
 	bool gone, unreadable; /* unreadable: its memory, when last looked at */
@@ -38,9 +40,14 @@ struct session_proc {
 	struct meter_target seen_paid;
 };
 
+struct session_devices; /* session_devices.c */
+
 struct session {
 	struct target *targets; /* in the model under their index; sorted by process */
 	size_t n_targets;
+	size_t n_host; /* the first so many are a device or a mount, and no process */
+	struct session_devices *devices;
+	bool devices_off; /* no target has any */
 	struct session_proc *procs;
 	size_t n_procs;
 	struct model *model;
@@ -61,6 +68,11 @@ struct session {
 int session_open(const struct target_list *targets, bool dump, struct session **ret_s, char *err,
 		 size_t err_size);
 void session_close(struct session *s);
+
+/* Show all block devices of the host, not only those below the targets. Before session_attach(). */
+void session_show_all_devices(struct session *s);
+/* The host's block devices are looked at. */
+bool session_sees_devices(const struct session *s);
 
 /*
  * Load the programs and put the probes in. What keeps them out is told to the model, and the memory

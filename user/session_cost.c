@@ -99,6 +99,7 @@ static void sort_hits(struct session *s)
 
 void session_collect_cost(struct session *s)
 {
+	struct session_proc nobody = { .gone = true, .n_targets = s->n_host };
 	struct meter_interval tick = { 0 };
 	uint64_t own_ns;
 	size_t i;
@@ -120,4 +121,6 @@ void session_collect_cost(struct session *s)
 	sort_hits(s);
 	for (i = 0; i < s->n_procs; i++)
 		feed_cost(s, &s->procs[i]);
+	if (s->n_host)
+		feed_cost(s, &nobody);
 }

@@ -40,6 +40,8 @@ bool session_all_gone(const struct session *s, const struct session_proc **ret_l
 	const struct session_proc *last = s->procs;
 	size_t i;
 
+	if (!s->n_procs)
+		return false;
 	for (i = 0; i < s->n_procs; i++) {
 		if (!s->procs[i].gone)
 			return false;

@@ -21,6 +21,22 @@ void session_close_proc(struct session_proc *p);
  */
 int session_attach_proc(struct session *s, struct session_proc *p);
 
+/*
+ * Open, and feed at each collection, the times of a process's threads. -ENOMEM, or 0: what cannot
+ * be had is told to the model.
+ */
+int session_open_threads(struct session *s, struct session_proc *p);
+int session_collect_threads(struct session *s);
+
+/* ---- session_devices.c ------------------------------------------------- */
+/* Which block devices lie below which target. 0 or -ENOMEM. */
+int session_open_devices(struct session *s);
+void session_close_devices(struct session *s);
+/* Show the targets that are no process. 0 or -errno of model_set_target(). */
+int session_add_host_targets(struct session *s);
+/* Feed what the devices have done. 0 or -ENOMEM; nothing where they are not looked at. */
+int session_collect_devices(struct session *s);
+
 /* The window of one process's cost begins now; that of all: at the last collection. */
 void session_start_cost(const struct session *s, struct session_proc *p);
 void session_rewind_cost(struct session *s);

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "gluster_layout.h"
+#include "sink_json_devices.h"
 #include "text.h"
 
 #define NS_PER_SEC 1000000000LL
@@ -142,6 +143,8 @@ static json_t *layer_json(struct builder *b, const struct snap_layer *l)
 	put_u64(b, o, "count", l->count);
 	put_count(b, o, "errors", l->has_errors, l->errors);
 	put_count(b, o, "bytes", l->has_bytes, l->bytes);
+	if (l->has_calls)
+		put_u64(b, o, "calls", l->calls);
 	put_dist(b, o, "self_us", &l->self);
 	put_dist(b, o, "incl_us", &l->incl);
 	put_snap(b, o, "share_pct", l->share_pct);
@@ -303,6 +306,54 @@ static json_t *off_json(struct builder *b, const struct snapshot *snap, size_t t
 	return array;
 }
 
+static json_t *threads_json(struct builder *b, const struct snap_target *t)
+{
+	json_t *array = t->n_threads ? json_array() : json_null();
+
+	for (size_t i = 0; i < t->n_threads; i++) {
+		const struct snap_thread *thread = &t->threads[i];
+		json_t *o = json_object();
+
+		put_str(b, o, "comm", thread->comm);
+		put_str(b, o, "pool", thread->pool);
+		put(b, o, "tid", json_integer(thread->tid));
+		put_num(b, o, "secs", true, thread->secs);
+		put_snap(b, o, "oncpu_pct", thread->oncpu_pct);
+		put_snap(b, o, "runnable_pct", thread->runnable_pct);
+		put_snap(b, o, "blocked_pct", thread->blocked_pct);
+		append(b, array, o);
+	}
+	return array;
+}
+
+static json_t *verdict_json(struct builder *b, const struct snap_target *t)
+{
+	static const char *const names[] = {
+		[SNAP_LOW] = "low",
+		[SNAP_MEDIUM] = "medium",
+		[SNAP_HIGH] = "high",
+	};
+	json_t *array = t->n_causes ? json_array() : json_null();
+
+	for (unsigned int i = 0; i < t->n_causes; i++) {
+		const struct snap_cause *cause = &t->causes[i];
+		json_t *o = json_object(), *evidence = json_array();
+
+		put_str(b, o, "cause", cause->cause);
+		put_str(b, o, "subject", cause->subject);
+		put_str(b, o, "summary", cause->summary);
+		put_snap(b, o, "share_pct", cause->share_pct);
+		put_str(b, o, "of", cause->tail ? "slowest" : "mean");
+		put_str(b, o, "confidence", names[cause->confidence]);
+		for (unsigned int k = 0; k < cause->n_evidence; k++)
+			append(b, evidence, string_json(cause->evidence[k]));
+		put(b, o, "evidence", evidence);
+		put_str(b, o, "next", cause->next);
+		append(b, array, o);
+	}
+	return array;
+}
+
 static json_t *report_json(struct builder *b, const struct snapshot *snap, size_t target,
 			   const char *version)
 {
@@ -325,6 +376,9 @@ static json_t *report_json(struct builder *b, const struct snapshot *snap, size_
 	for (size_t i = 0; i < t->n_ops; i++)
 		append(b, ops, op_json(b, &t->ops[i]));
 	put(b, o, "ops", ops);
+	put(b, o, "devices", sink_json_devices(snap, target));
+	put(b, o, "threads", threads_json(b, t));
+	put(b, o, "verdict", verdict_json(b, t));
 	return o;
 }
 

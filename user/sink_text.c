@@ -10,12 +10,20 @@
 #include <string.h>
 
 #include "gluster_layout.h"
+#include "sink_devices.h"
 #include "sink_table.h"
+#include "sink_verdict.h"
 #include "text.h"
 
 #define LABEL_COLUMNS 9 /* of the lines below the tables: "lost     ..." */
 
 /* ---- one target: head -------------------------------------------------- */
+
+/* A device or a mount: no process is followed, the table of devices is the report. */
+static bool is_host(const struct snap_target *t)
+{
+	return t->pid <= 0 && (!strcmp(t->kind, "device") || !strcmp(t->kind, "xfs"));
+}
 
 static void put_header(FILE *out, const struct snapshot *snap, const struct snap_target *t,
 		       const struct sink_style *st)
@@ -40,8 +48,9 @@ static void put_header(FILE *out, const struct snapshot *snap, const struct snap
 	if (!snap->memory_only) {
 		sink_fmt_flow_item(&flow, 3, "lost %s",
 				   sink_fmt_u64(buf, sizeof(buf), t->lost.total));
-		sink_fmt_flow_item(&flow, 3, "sum check %s",
-				   sink_fmt_pct(buf, sizeof(buf), t->sum_check_pct));
+		if (!is_host(t))
+			sink_fmt_flow_item(&flow, 3, "sum check %s",
+					   sink_fmt_pct(buf, sizeof(buf), t->sum_check_pct));
 	}
 	if (t->version[0] && strcmp(t->version, "-") != 0)
 		sink_fmt_flow_item(&flow, 3, "GlusterFS %s", t->version);
@@ -449,11 +458,12 @@ static int put_target(FILE *out, const struct snapshot *snap, int target,
 
 	put_header(out, snap, t, st);
 	put_op_shares(out, t, st);
-	if (t->n_ops == 0)
+	if (t->n_ops == 0 && !is_host(t))
 		put_no_ops(out, snap, t);
 	err = put_ops(out, snap, t, st);
 	if (err)
 		return err;
+	sink_verdict_threads(out, t, st);
 	if (t->oldest.valid || has_cost(&t->cost) || t->probes.valid || count_off(snap, target) ||
 	    (!snap->memory_only && (t->lost.total > 0 || t->checks.walked > 0)))
 		fputc('\n', out);
@@ -465,6 +475,7 @@ static int put_target(FILE *out, const struct snapshot *snap, int target,
 	put_cost(out, &t->cost, st);
 	put_probes(out, &t->probes, st);
 	put_off(out, snap, target, st);
+	sink_verdict_causes(out, t, st);
 	return 0;
 }
 
@@ -481,6 +492,7 @@ static int put_targets(FILE *out, const struct snapshot *snap, const struct sink
 	}
 	if (snap->n_targets == 0)
 		fputs("nothing was measured: there was no target\n", out);
+	sink_devices_text(out, snap, st);
 	if (count_off(snap, SNAP_ALL_TARGETS) || snap->lost_unassigned.total > 0)
 		fputc('\n', out);
 	put_lost(out, &snap->lost_unassigned, "of some target, it is not known which:", st);

@@ -38,6 +38,8 @@ struct snap_layer {
 	uint64_t count, errors, bytes; /* passages of this layer */
 	bool has_errors, has_bytes;    /* measured; an xlator's errors are those that a request
 					  ended with and that came back through it */
+	uint64_t calls; /* inside a span: how often it was met; count is in how many operations */
+	bool has_calls;
 	struct snap_dist self, incl;
 	struct snap_num share_pct;   /* self time of all passages / inclusive time of all roots */
 	struct snap_num est_self_ns; /* memory mode: difference of means; an estimate, never a
@@ -110,6 +112,45 @@ struct snap_oldest { /* oldest request in flight */
 	int64_t app_pid;
 };
 
+/*
+ * A thread of the process, as the kernel's scheduler counts: shares of the part of the window in
+ * which it existed. blocked: neither of the two, so asleep, in I/O or idle.
+ */
+struct snap_thread {
+	char comm[64], pool[64];
+	int tid;
+	double secs; /* of the window in which it existed */
+	struct snap_num oncpu_pct, runnable_pct, blocked_pct;
+};
+
+/* Threads that do the same work, by their names; shares of the time of all of them together. */
+struct snap_pool {
+	char name[64];
+	unsigned int n;         /* threads that existed in the window */
+	struct snap_num mean_n; /* at a time, on the average */
+	struct snap_num oncpu_pct, runnable_pct, blocked_pct;
+	struct snap_num oncpu_ns, runnable_ns; /* sums over the window */
+	const struct snap_thread *busiest;     /* longest on CPU; in the same snapshot */
+};
+
+enum snap_confidence { SNAP_LOW, SNAP_MEDIUM, SNAP_HIGH };
+
+#define SNAP_MAX_EVIDENCE 6
+#define SNAP_MAX_CAUSES   4
+
+/* One finding. Also "nothing stands out" and "not enough data" are findings, alone then. */
+struct snap_cause {
+	char cause[32];            /* what kind: "xlator", "device", "not-enough-data" */
+	char subject[64];          /* which one: "delay-gen+upcall", "pread64"; "" */
+	char summary[192];         /* for a reader: one clause */
+	struct snap_num share_pct; /* of the time of all users' requests */
+	bool tail;                 /* of the slowest requests, not of the mean */
+	enum snap_confidence confidence;
+	char evidence[SNAP_MAX_EVIDENCE][192];
+	unsigned int n_evidence;
+	char next[256]; /* what to look at next; "" */
+};
+
 struct snap_target {
 	char kind[16];  /* brick|client|xfs|device|process */
 	char name[512]; /* "perfvol:/bricks/b1" */
@@ -127,6 +168,39 @@ struct snap_target {
 	struct snap_op
 		*ops; /* users' requests by total time first, then internal, background, local */
 	size_t n_ops;
+	struct snap_thread *threads; /* longest on CPU first */
+	size_t n_threads;
+	struct snap_pool *pools; /* likewise */
+	size_t n_pools;
+	struct snap_cause causes[SNAP_MAX_CAUSES]; /* the verdict, first cause first */
+	unsigned int n_causes;                     /* 0: nobody has judged */
+};
+
+/* One operation of a block device. Sizes are distributions of bytes. */
+struct snap_device_op {
+	char op[16];
+	uint64_t count, bytes, errors;
+	uint64_t partial; /* completions that left a part of their request to be done */
+	struct snap_num rate_hz;
+	struct snap_num in_flight; /* mean: time of all of them together / window */
+	struct snap_num merges, sequential_pct;
+	struct snap_dist size, queue, device;
+};
+
+#define SNAP_DEVICE_STACK 16
+
+/* What a block device of the host got in the window, from everybody. */
+struct snap_device {
+	char dev[16], name[32];            /* "7:3", "loop3" */
+	char label[256];                   /* backing file of a loop, name of a dm device; "" */
+	char stack[SNAP_DEVICE_STACK][32]; /* the devices below it, top first */
+	unsigned int n_stack;
+	uint64_t targets; /* 1 << place in the snapshot, of those that it is shown to */
+	bool by_bio;      /* it takes bios: all of their time is the device's */
+	struct snap_num busy_pct;
+	struct snap_num reads_now, writes_now; /* handed to the device at the window's end */
+	struct snap_device_op *ops;
+	size_t n_ops;
 };
 
 struct snapshot {
@@ -140,6 +214,9 @@ struct snapshot {
 	size_t n_targets;
 	struct snap_off *off;
 	size_t n_off;
+	bool has_devices; /* the host's block devices were looked at */
+	struct snap_device *devices;
+	size_t n_devices;
 };
 
 #endif

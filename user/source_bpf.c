@@ -26,7 +26,7 @@ static const char *const perf_only[] = { "perf", NULL };
 
 /* ---- opening ----------------------------------------------------------- */
 
-static void *map_memory(struct source *src, const char *name, size_t bytes)
+void *source_map_memory(struct source *src, const char *name, size_t bytes)
 {
 	int fd = attach_map_fd(src->attach, name);
 	void *p;
@@ -46,9 +46,9 @@ static int map_all(struct source *src)
 	src->losses_bytes = ROUND(sizeof(__u64) * (WIRE_MAX_TARGETS + 1) * WIRE_LOSSES);
 	src->checks_bytes = ROUND(sizeof(__u64) * WIRE_MAX_TARGETS * WIRE_CHECKS);
 #undef ROUND
-	src->pool = map_memory(src, "pool", src->pool_bytes);
-	src->losses = map_memory(src, "losses", src->losses_bytes);
-	src->checks = map_memory(src, "checks", src->checks_bytes);
+	src->pool = source_map_memory(src, "pool", src->pool_bytes);
+	src->losses = source_map_memory(src, "losses", src->losses_bytes);
+	src->checks = source_map_memory(src, "checks", src->checks_bytes);
 	return src->pool && src->losses && src->checks ? 0 : -ENOMEM;
 }
 
@@ -100,6 +100,9 @@ static void choose_sizes(struct source *src, const struct source_config *config)
 	src->layers_off = config->layers_off;
 	src->static_off = config->static_off;
 	src->multi_blind = config->multi_blind;
+	src->host_only = config->host_only;
+	src->devices_off = config->devices_off;
+	src->cfg.dev_rows = WIRE_DEV_ROWS;
 	layers_fill_syscalls(src->cfg.syscalls, WIRE_SYS_NUMBERS);
 }
 
@@ -119,11 +122,15 @@ int source_open(const struct source_config *config, struct source **ret_src, cha
 	ret = src->seen ? attach_new(&ac, &src->attach) : -ENOMEM;
 	if (ret)
 		goto out_free;
-	ret = load_walk(src, config->perf_only, err, err_size);
+	if (!src->host_only)
+		ret = load_walk(src, config->perf_only, err, err_size);
 	if (ret)
 		goto out_free;
-	ret = map_all(src);
-	if (!ret && config->dump)
+	if (src->host_only)
+		src->kind = UPROBE_PERF; /* there will be none: what every kernel takes */
+	else
+		ret = map_all(src);
+	if (!ret && config->dump && !src->host_only)
 		ret = open_ring(src, config->dump_count);
 	if (ret) {
 		snprintf(err, err_size, "cannot map bricktop's BPF maps: %s", strerror(-ret));
@@ -153,6 +160,7 @@ void source_close(struct source *src)
 	unmap(src->pool, src->pool_bytes);
 	unmap(src->losses, src->losses_bytes);
 	unmap(src->checks, src->checks_bytes);
+	source_unmap_devices(src);
 	attach_free(src->attach);
 	if (src->stats_fd >= 0)
 		close(src->stats_fd);
@@ -196,14 +204,25 @@ static int set_traced(struct source *src, pid_t tgid, __u16 local_target)
 	return bpf_map_update_elem(fd, &at, &row, BPF_ANY) ? -errno : 0;
 }
 
+/* Its row goes to another process that would have it, without which that one is not seen. */
 static void forget_traced(struct source *src, pid_t tgid)
 {
-	__u32 at = (__u32)tgid % WIRE_TRACED_ROWS;
-	struct wire_traced row, none = { 0 };
-	int fd = attach_map_fd(src->attach, "traced");
+	__u32 at = (__u32)tgid % WIRE_TRACED_ROWS, key, *last = NULL, next;
+	int fd = attach_map_fd(src->attach, "traced"), procs = attach_map_fd(src->attach, "procs");
+	struct wire_traced row, fresh = { 0 };
+	struct wire_proc proc;
 
-	if (!bpf_map_lookup_elem(fd, &at, &row) && row.tgid == (__u32)tgid)
-		bpf_map_update_elem(fd, &at, &none, BPF_ANY);
+	if (bpf_map_lookup_elem(fd, &at, &row) || row.tgid != (__u32)tgid)
+		return;
+	while (!fresh.tgid && !bpf_map_get_next_key(procs, last, &next)) {
+		key = next;
+		last = &key;
+		if (key != (__u32)tgid && key % WIRE_TRACED_ROWS == at &&
+		    !bpf_map_lookup_elem(procs, &key, &proc))
+			fresh = (struct wire_traced){ .tgid = key,
+						      .local_target = proc.local_target };
+	}
+	bpf_map_update_elem(fd, &at, &fresh, BPF_ANY);
 }
 
 int source_get_traced(struct source *src, pid_t tgid, struct wire_traced *ret_row)

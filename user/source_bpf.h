@@ -29,6 +29,8 @@ struct source_config {
 	bool static_off;  /* no search of the code for top callbacks: discovery alone finds them */
 	bool perf_only;   /* perf uprobes even where uprobe-multi works */
 	bool multi_blind; /* multi links see no thread of the process, as if on Linux 6.6 */
+	bool host_only;   /* no process is followed: only the host tables of layers.def */
+	bool devices_off; /* not the table of the host's block devices */
 	bool split_tails; /* frames that xlators share are split by probes at entries */
 };
 
@@ -91,6 +93,14 @@ int source_each_callback(struct source *src,
 /* Attach the layers of layers.def that are on. What cannot be attached goes to the model as "off".
  */
 void source_attach_layers(struct source *src, struct model *m);
+/* One of them, by its number in layers.def. 0, or -errno and one clear line. */
+int source_attach_layer(struct source *src, unsigned int number, char *err, size_t err_size);
+
+/*
+ * Feed the rows of the host's block devices. 0, or -errno: -ENOENT where they are not looked at.
+ */
+int source_feed_devices(struct source *src, struct model *m);
+bool source_sees_devices(const struct source *src);
 
 /*
  * The window ends: finished spans that no request has claimed are entered as their process's own.
@@ -116,9 +126,13 @@ void source_read_checks(struct source *src, unsigned int target, __u64 ret_check
  */
 void source_meter_look(struct source *src, uint64_t now_ns);
 
+/* The window begins: what source_meter() tells is counted from here. */
+void source_meter_start(struct source *src, uint64_t now_ns);
+
 /*
- * Cost since the last call (or source_open()): BPF run time and hits, host-wide, into *interval;
- * all uprobe hits as emulated ones. Those are counted, the rest is estimated from the samples.
+ * Cost since the last call (or source_meter_start()): BPF run time and hits, host-wide, into
+ * *interval; all uprobe hits as emulated ones. Those are counted, the rest is estimated from the
+ * samples.
  */
 void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *interval);
 

@@ -81,7 +81,8 @@ void source_meter_look(struct source *src, uint64_t now_ns)
 	if (now_ns - s->begin_ns < SAMPLE_NS)
 		return;
 	take_sample(s, src, now_ns);
-	if (!s->uprobes.hits || s->uprobes.hits + s->tracepoints.hits - s->begin_hits < SAMPLE_HITS)
+	if ((!s->uprobes.hits && source_uprobe_hits(src)) ||
+	    s->uprobes.hits + s->tracepoints.hits - s->begin_hits < SAMPLE_HITS)
 		return;
 	close(src->stats_fd);
 	src->stats_fd = -1;
@@ -101,7 +102,7 @@ void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *in
 	if (src->stats_fd >= 0)
 		take_sample(s, src, now_ns);
 	/* before the first hit in a sample its price is not known: told later */
-	if (!s->uprobes.hits)
+	if (!s->uprobes.hits && !s->error)
 		hits = s->told_hits;
 	interval->not_counted = s->error != 0;
 	interval->emulated_hits = hits - s->told_hits;
@@ -121,6 +122,14 @@ void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *in
 	s->told_tracepoints = s->tracepoints;
 }
 
+void source_meter_start(struct source *src, uint64_t now_ns)
+{
+	struct meter_interval before;
+
+	source_meter(src, now_ns, &before);
+	src->sample.told_hits = source_uprobe_hits(src);
+}
+
 int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret_paid)
 {
 	struct meter_target paid = { 0 };
@@ -131,11 +140,13 @@ int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret
 	if (source_get_proc(src, tgid, &proc))
 		return -ENOENT;
 	paid.stepped_hits = proc.stepped_hits;
-	paid.emulated_hits = proc.probe_hits - proc.stepped_hits;
+	/* the two are not read at once */
+	if (proc.probe_hits > proc.stepped_hits)
+		paid.emulated_hits = proc.probe_hits - proc.stepped_hits;
 	if (!source_get_traced(src, tgid, &row)) {
 		paid.has_tracepoints = true;
 		for (i = 0; i < WIRE_MAX_SHARDS; i++) {
-			paid.tracepoint_hits += 2 * row.shard[i].calls;
+			paid.tracepoint_hits += 2 * row.shard[i].calls + row.shard[i].hits;
 			paid.tracepoint_work_ns += row.shard[i].timed_ns;
 		}
 	}

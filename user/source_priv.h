@@ -58,6 +58,12 @@ struct source {
 	const __u64 *losses, *checks;
 	size_t pool_bytes, losses_bytes, checks_bytes;
 
+	/* the host's block devices; NULL: not looked at */
+	const struct wire_dev *dev_pool;
+	const struct wire_dev_info *dev_info;
+	size_t dev_pool_bytes, dev_info_bytes;
+	bool host_only, devices_off;
+
 	struct wire_layout layouts[MAX_SOURCE_LAYOUTS];
 	__u32 n_layouts;
 	__u32 generation; /* of "nodes" */
@@ -82,6 +88,16 @@ uint64_t source_uprobe_hits(struct source *src);
 
 /* A process's own row of "traced". 0, or -ENOENT: it has none. */
 int source_get_traced(struct source *src, pid_t tgid, struct wire_traced *ret_row);
+
+/* Map an array map, read-only; NULL where it is not loaded, or cannot be had. */
+void *source_map_memory(struct source *src, const char *name, size_t bytes);
+
+/* ---- attach_blockdev.c: the host's block devices ----------------------- */
+/* Attach the row of layers.def; where that fails, nothing of it stays. 0, or -errno and why. */
+int source_attach_devices(struct source *src, unsigned int number, char *err, size_t err_size);
+void source_unmap_devices(struct source *src);
+/* Add what was lost among them: it is anybody's. */
+void source_add_device_losses(const struct source *src, __u64 losses[WIRE_LOSSES]);
 
 /* ring_buffer__new()'s callback. */
 int source_on_record(void *arg, void *record, size_t len_bytes);

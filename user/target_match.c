@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "procmem.h"
@@ -230,6 +231,22 @@ static int resolve_process(const char *word, struct target *ret_target)
 	return 0;
 }
 
+/* Any other block device, by its file or its name below /dev. */
+static int resolve_device(const char *word, struct target *ret_target)
+{
+	struct target t = { .kind = TARGET_DEVICE, .volume = "-", .version = "-" };
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s%s", strchr(word, '/') ? "" : "/dev/", word);
+	if (stat(path, &st) || !S_ISBLK(st.st_mode))
+		return -ENOENT;
+	text_sanitize(t.device, sizeof(t.device), path);
+	text_sanitize(t.path, sizeof(t.path), path);
+	*ret_target = t;
+	return 0;
+}
+
 int target_resolve(const struct target_list *list, const char *word, struct target *ret_target,
 		   char *err, size_t err_size)
 {
@@ -259,7 +276,7 @@ int target_resolve(const struct target_list *list, const char *word, struct targ
 			return -EEXIST;
 		}
 	}
-	if (!resolve_process(word, ret_target))
+	if (!resolve_process(word, ret_target) || !resolve_device(word, ret_target))
 		return 0;
 	append(err, err_size, &len, "no target '%s' on this host; there is ", clean);
 	list_targets(list, NULL, word, err, err_size, len);

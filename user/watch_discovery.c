@@ -359,7 +359,8 @@ static void read_ended(struct watch *w, struct watch_search_look *l)
 {
 	uint64_t ended;
 
-	if (!gluster_pool_ended(w->gp, &ended))
+	/* a stack that is being made just now may be taken for one that has not ended */
+	if (!gluster_pool_ended(w->gp, &ended) && ended > l->ended)
 		l->ended = ended;
 }
 

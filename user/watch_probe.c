@@ -132,11 +132,12 @@ static int tell_proc(struct watch *w, struct source *src)
 
 /* ---- sites ------------------------------------------------------------- */
 
-/* The frame (first argument) and op_ret (fourth) have to be live where a callback is probed. */
+/* Frame, op_ret and op_errno (arguments 1, 4 and 5) have to be live where a callback is probed. */
 int watch_add_site(struct watch_sites *s, const struct elf_file *elf, const struct elf_range *func,
 		   enum wire_site what, struct site *ret_site)
 {
-	int ret = site_choose(elf, func->start, func->end, SITE_ARG0 | SITE_ARG3, false, ret_site);
+	int ret = site_choose(elf, func->start, func->end, SITE_ARG0 | SITE_ARG3 | SITE_ARG4, false,
+			      ret_site);
 
 	if (ret)
 		return ret;

@@ -119,7 +119,7 @@ for i in (4, 5, 7):
 s(0)["frame"] = -1' --expect-watermark
 good "a span of two parts" \
 	's(0)["self"] = 7000; s(0)["parts"] = [{"layer": "syscall", "parent": -1, "incl": 10000,
-"self": 7000}, {"layer": "xfs", "parent": 0, "incl": 3000, "self": 3000}]'
+"self": 7000}, {"layer": "xfs", "parent": 0, "incl": 3000, "self": 3000}]' --expect-parts
 good "copies shown where they hang" \
 	'f(3)["parent"] = 2
 for i in (4, 5, 6): f(i)["parent"] = 2'
@@ -189,6 +189,19 @@ bad span-self "a span's self time" 's(0)["self"] = 9999'
 bad span-self "a part's time left in the span around it" \
 	's(0)["parts"] = [{"layer": "syscall", "parent": -1, "incl": 10000, "self": 10000},
 {"layer": "xfs", "parent": 0, "incl": 3000, "self": 3000}]'
+part='{"layer": "xfs", "sub": "x", "parent": 0, "incl": 3000, "self": 3000}'
+outer='{"layer": "syscall", "parent": -1, "incl": 10000, "self": 7000}'
+bad span-part "a part that is there twice" \
+	's(0)["self"] = 4000; s(0)["parts"] = [{"layer": "syscall", "parent": -1, "incl": 10000,
+"self": 4000}, '"$part, $part]"
+bad span-part "a part inside a later one" \
+	's(0)["self"] = 7000; s(0)["parts"] = ['"$outer, ${part/0,/2,}, ${part/x\"/y\"}]"
+bad span-part "a part that no other encloses" \
+	's(0)["self"] = 7000; s(0)["parts"] = ['"$outer, $part, "'
+{"layer": "block", "parent": -1, "incl": 5, "self": 5}]'
+bad span-part "a negative self time" \
+	's(0)["self"] = -1; s(0)["parts"] = [{"layer": "syscall", "parent": -1, "incl": 10000,
+"self": -1}, {"layer": "xfs", "parent": 0, "incl": 10001, "self": 10001}]'
 bad format "not JSON" 'text = "{\n"'
 bad format "another schema" 'r["schema"] = "bricktop-request/2"'
 bad format "a missing stamp" 'del f(2)["begin_raw"]'

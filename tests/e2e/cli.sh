@@ -67,7 +67,7 @@ ok 'the program is there' test -x "$BRICKTOP" || done_testing
 informs '--version' '^bricktop [0-9]+\.[0-9]+' --version
 informs '--help' 'attach' --help
 help=$out
-for command in list attach stuck; do
+for command in list attach stuck doctor; do
 	like "$help" "$command" "--help names $command"
 	informs "$command --help" "$command" "$command" --help
 	mapfile -t options < <(grep -o -- '--[a-z][a-z-]*' <<<"$out" | sort -u)

@@ -105,8 +105,9 @@ judge_healer()
 {
 	local kind=$1
 
-	is "$(count healer '.*' user write)" 0 "$kind, healer: no write is a user's"
-	is "$(count healer '.*' user mknod)" 0 "$kind, healer: nor is a file that the heal makes"
+	is "$(count healer 'client|background' user write)" 0 "$kind, healer: no write is a user's"
+	is "$(count healer 'client|background' user mknod)" 0 \
+		"$kind, healer: nor is a file that the heal makes"
 	between "$(count healer background internal write)" 1 1000 \
 		"$kind, healer: what the heal writes is internal, in the background"
 	between "$(count healer client user read)" 1 10000 \

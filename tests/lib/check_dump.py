@@ -27,17 +27,9 @@ import json
 import sys
 from collections import Counter
 
-SCHEMA = "bricktop-request/1"
-TEXTS = {"target": str, "op": str, "root": str, "origin": str, "unsplit": str}
-FRAME_INTS = ("i", "stack", "parent", "begin", "end", "begin_raw", "end_raw", "self", "incl")
-FRAME_BOOLS = ("copy_root", "on_thread", "counted")
-SPAN_INTS = ("frame", "begin", "end", "self")
-EFFECTS = ("bytes", "failed")   # of frames; dumps of others need not have them
+from dump_format import EFFECTS, Broken, check_format
+
 MARKS_KEPT = 8                  # entries that are remembered of one frame
-
-
-class Broken(Exception):
-    """The record cannot be added up at all; args: kind, detail."""
 
 
 def union_ns(intervals, low, high):
@@ -93,54 +85,6 @@ class Node:
     def __str__(self):
         given = self.given
         return f"frame {given['i']} ({given['xlator']}, stack {given['stack']})"
-
-
-def is_int(value):
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def check_format(request):
-    if not isinstance(request, dict) or request.get("schema") != SCHEMA:
-        raise Broken("format", f"schema is not {SCHEMA}")
-    for key, kind in TEXTS.items():
-        if not isinstance(request.get(key), kind):
-            raise Broken("format", f"'{key}' is missing or no text")
-    for key in ("thread", "watermark"):
-        if not is_int(request.get(key)) or request[key] < 0:
-            raise Broken("format", f"'{key}' is missing or no whole number")
-    if request["root"] not in ("brick", "client", "background"):
-        raise Broken("format", f"unknown root '{request['root']}'")
-    if request["origin"] not in ("user", "internal"):
-        raise Broken("format", f"unknown origin '{request['origin']}'")
-    for name, ints, bools in (("frames", FRAME_INTS, FRAME_BOOLS), ("spans", SPAN_INTS, ())):
-        if not isinstance(request.get(name), list):
-            raise Broken("format", f"'{name}' is missing or no list")
-        for row in request[name]:
-            check_row(name, row, ints, bools)
-    if not request["frames"]:
-        raise Broken("format", "no frame")
-    for marks in request.get("marks", ()):
-        check_row("marks", marks, ("frame", "made"), ())
-        for mark in marks.get("kept", ()):
-            check_row("kept", mark, ("time",), ())
-
-
-def check_row(name, row, ints, bools):
-    if not isinstance(row, dict):
-        raise Broken("format", f"a row of '{name}' is no object")
-    for key in ints:
-        if not is_int(row.get(key)):
-            raise Broken("format", f"'{key}' in '{name}' is missing or no whole number")
-    for key in bools:
-        if not isinstance(row.get(key), bool):
-            raise Broken("format", f"'{key}' in '{name}' is missing or no boolean")
-    for part in row.get("parts", ()):
-        check_row("parts", part, ("parent", "self", "incl"), ())
-    texts = {"frames": ("xlator",), "spans": ("layer", "sub"), "marks": ("this",),
-             "kept": ("xlator",)}
-    for key in texts.get(name, ("layer",)):
-        if not isinstance(row.get(key), str) or not row[key]:
-            raise Broken("format", f"'{key}' in '{name}' is missing or no text")
 
 
 class Request:
@@ -375,6 +319,26 @@ class Request:
             own = part["incl"] - sum(p["incl"] for p in parts if p["parent"] == i)
             if part["self"] != own:
                 self.wrong("span-self", f"self time of part {i} of {name}", part["self"], own)
+        self.check_span_parts(parts, total, name)
+
+    def check_span_parts(self, parts, total, name):
+        """One part is the span itself, every other lies in an earlier one, none is there twice."""
+        seen = set()
+        for i, part in enumerate(parts):
+            if not (part["parent"] == -1 if i == 0 else 0 <= part["parent"] < i):
+                self.wrong("span-part", f"what part {i} of {name} lies in", part["parent"],
+                           "an earlier part")
+            if part["self"] < 0 or part["incl"] > total:
+                self.wrong("span-part", f"part {i} of {name}", f"{part['self']} of "
+                           f"{part['incl']} ns", f"0 to {total} ns")
+            if part.get("calls", 1) < 1:
+                self.wrong("span-part", f"calls of part {i} of {name}", part["calls"], "1 or more")
+            key = (part.get("layer"), part.get("sub"), part["parent"])
+            if key in seen:
+                self.wrong("span-part", f"part {i} of {name}", f"another {key}", "one part of all")
+            seen.add(key)
+        if sum(part["self"] for part in parts) != total:
+            self.wrong("span-part", f"all parts of {name}", sum(p["self"] for p in parts), total)
 
     # -- the figures
 
@@ -518,6 +482,8 @@ class Summary:
         self.counts["copied stacks"] += len(request.nodes) - len(nodes)
         self.counts["spans"] += len(request.record["spans"])
         self.counts["spans placed"] += sum(len(n.spans) for n in nodes)
+        self.counts["spans with parts"] += sum(len(s.get("parts", ())) > 1
+                                               for s in request.record["spans"])
         self.counts["parallel"] += request.has_parallel()
         self.counts["frames split"] += request.split
         self.counts["failed"] += request.raised
@@ -539,15 +505,16 @@ class Summary:
             if not self.ops[name]:
                 yield f"op '{name}' does not appear; there are {sorted(self.ops)}"
         for flag, count in (("parallel", "parallel"), ("clipped", "clipped"),
-                            ("spans", "spans placed"), ("copies", "copied stacks"),
-                            ("watermark", "under a watermark"), ("tails", "frames split"),
-                            ("failed", "failed")):
+                            ("spans", "spans placed"), ("parts", "spans with parts"),
+                            ("copies", "copied stacks"), ("watermark", "under a watermark"),
+                            ("tails", "frames split"), ("failed", "failed")):
             if getattr(args, f"expect_{flag}") and not counts[count]:
                 yield f"no request with: {count}"
 
     def show(self):
         for name in ("requests", "unsplit", "nodes", "copied stacks", "spans", "spans placed",
-                     "parallel", "clipped", "under a watermark", "frames split", "failed"):
+                     "spans with parts", "parallel", "clipped", "under a watermark",
+                     "frames split", "failed"):
             print(f"{name}: {self.counts[name]}")
         print("ops: " + ", ".join(f"{k} {v}" for k, v in sorted(self.ops.items())))
         print("xlators: " + ", ".join(f"{k} {v}" for k, v in sorted(self.xlators.items())))
@@ -568,6 +535,7 @@ def parse_args():
     for flag, text in (("parallel", "a node whose children overlap"),
                        ("clipped", "a frame clipped to its parent"),
                        ("spans", "a span that belongs to a frame"),
+                       ("parts", "a span with other layers' parts in it"),
                        ("copies", "a copied stack"),
                        ("watermark", "a request above a watermark"),
                        ("tails", "a frame split among the xlators that share it"),

@@ -15,6 +15,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 all_versions='9.2 10.3 11.1'
 versions=${VERSIONS:-$all_versions}
+[ "$versions" != none ] || skip_all 'VERSIONS=none'
 roots=${BRICKTOP_BUILD:-$PWD/build}/matrix
 dumped=400
 

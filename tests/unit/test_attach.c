@@ -14,8 +14,8 @@
 
 #include "tap.h"
 
-static const char *const multi[] = { "multi", "btf", NULL };
-static const char *const perf[] = { "perf", "btf", NULL };
+static const char *const multi[] = { "multi", "btf", "12args", "8args", NULL };
+static const char *const perf[] = { "perf", "btf", "12args", "8args", NULL };
 
 static struct attach *open_new(unsigned int slots, unsigned int shards)
 {

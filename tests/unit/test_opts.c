@@ -93,11 +93,13 @@ static void test_list_and_stuck(void)
 	is_str(opts.target, "4211", "but takes one");
 	accepted("bricktop stuck --all");
 	ok(opts.all, "or --all");
+	accepted("bricktop doctor --json");
+	ok(opts.command == OPTS_DOCTOR && opts.json, "doctor needs nothing");
 }
 
 static void test_errors(void)
 {
-	refused("bricktop", "attach, list or stuck");
+	refused("bricktop", "attach, list, stuck or doctor");
 	refused("bricktop perfvol", "'perfvol'");
 	refused("bricktop --json attach vol", "'--json'");
 	refused("bricktop attach", "name a target");
@@ -112,6 +114,8 @@ static void test_errors(void)
 	refused("bricktop list vol", "'vol'");
 	refused("bricktop list --all", "'--all'");
 	refused("bricktop stuck -d 3", "'-d'");
+	refused("bricktop doctor x", "doctor takes no target, got 'x'");
+	refused("bricktop doctor --all", "'--all'");
 	refused("bricktop attach a --memory-only --split-tails", "--split-tails");
 	refused("bricktop attach a --memory-only --dump-requests 1=f", "--dump-requests");
 	refused("bricktop attach a -d 2 --interval 3", "--interval");
@@ -160,6 +164,7 @@ static void test_help(void)
 		ok(strstr(text, all[i]) != NULL, "attach --help explains %s", all[i]);
 	said("bricktop list --help", "Usage: bricktop list");
 	said("bricktop stuck --help", "Usage: bricktop stuck");
+	said("bricktop doctor --help", "Usage: bricktop doctor");
 	said("bricktop attach --version", opts_version());
 	refused("bricktop attach --help --wrong", "'--wrong'");
 }

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# bricktop: timeout 150
+#
+# The layers below the system calls of a real brick: every request still adds up, part by
+# part, by the checker's own reckoning of the dump, and the report hangs XFS and the block
+# device under the calls of posix.
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/lib/tap.sh
+. "$here/../lib/tap.sh"
+# shellcheck source=tests/lib/bed.sh
+. "$here/../lib/bed.sh"
+# shellcheck source=tests/lib/measure.sh
+. "$here/../lib/measure.sh"
+# shellcheck source=tests/lib/load.sh
+. "$here/../lib/load.sh"
+
+BRICKTOP=${BRICKTOP:-build/bricktop}
+why=$(bed_missing) && skip_all "$why"
+bed_init || skip_all "no bed here"
+bed_brick b1 || bail_out "no brick"
+bed_client c1 b1 || bail_out "no client"
+
+# below OP KIND: passages of rows of that kind under OP's syscalls.
+below()
+{
+	measure_get m1 "[op(\"$1\") | .layers[] | select(.kind == \"$2\" and
+		(.path | test(\"posix.*/\"))) | .count] | add // 0"
+}
+
+load_data_prepare "$BED_C1_MNT" data || bail_out "no files"
+ok "bricktop attaches" measure_begin m1 "$(bed_get b1 PID)" \
+	--dump-requests 100000="$BED_DIR/m1.dump"
+ok "buffered reads and writes with fsync" load_data "$BED_C1_MNT" data
+ok "creates, renames, links, attributes" load_meta "$BED_C1_MNT"
+ok "a report" measure_end m1
+ok "every request adds up, with the parts of its calls" "$here/../lib/check_dump.py" \
+	"$BED_DIR/m1.dump" --min-requests 1000 --max-unsplit 0 --expect-parts
+for op in read write fsync; do
+	between "$(below "$op" xfs)" 10 1e9 "$op: XFS lies below its calls"
+done
+between "$(below fsync block)" 10 1e9 "fsync: time at the block device"
+is "$(measure_get m1 '[.ops[].layers[] | .reason // "" | select(. != "")] | length')" 0 \
+	"every row hangs where it belongs"
+is "$(measure_get m1 '.lost | .map_full + .unpaired + .absurd')" 0 "nothing is lost"
+done_testing

@@ -1,0 +1,179 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# below.sh: an XFS on a loop device of its own, a load on it whose layer is known
+# (below.c), bricktop attached to that process, and the kernel's own trace events counted
+# beside it. It owns the device, the cgroup, the trace instance and the sysctls it sets,
+# and puts all of them back by bed.sh's hooks. It knows nothing about what is tested.
+# Sourced after bed.sh, measure.sh and attach.sh.
+
+BELOW=${BRICKTOP_BUILD:-build}/tests/lib/below
+BELOW_CGROUP=
+BELOW_TRACE=
+
+# below_missing: why none of this can be had here; nothing where it can.
+below_missing()
+{
+	[ "$(id -u)" = 0 ] || { echo "needs root"; return 0; }
+	[ -x "$BELOW" ] || { echo "no $BELOW: make progs builds it"; return 0; }
+	command -v mkfs.xfs jq python3 >/dev/null ||
+		{ echo "no mkfs.xfs, jq or python3"; return 0; }
+	return 1
+}
+
+# below_mount NAME SIZE [MKFS OPTION]...: BED_<NAME>_MNT, _DEV (loop7), _NUMBER (7:7).
+below_mount()
+{
+	local name=$1 dir=$BED_DIR/$1 dev
+
+	truncate -s "$2" "$dir.img" && mkfs.xfs -q -f "${@:3}" "$dir.img" >/dev/null 2>&1 &&
+		mkdir "$dir" && bed_record "mount $dir" || return 1
+	mount -o loop "$dir.img" "$dir" || return 1
+	dev=$(findmnt -no SOURCE "$dir")
+	bed_set "$name" MNT "$dir"
+	bed_set "$name" DEV "${dev##*/}"
+	bed_set "$name" NUMBER "$(cat "/sys/block/${dev##*/}/dev")"
+}
+
+# below_limit NUMBER IOPS: reads of that device, of the loads started from now on; 0: none.
+below_limit()
+{
+	local root
+
+	root=$(awk '$3 == "cgroup" && $4 ~ /blkio/ { print $2; exit }' /proc/self/mounts)
+	[ -n "$root" ] || return 1
+	if [ -z "$BELOW_CGROUP" ]; then
+		BELOW_CGROUP=$root/bricktop-below-$$
+		mkdir "$BELOW_CGROUP" || return 1
+		bed_on_exit rmdir "$BELOW_CGROUP"
+	fi
+	echo "$1 $2" >"$BELOW_CGROUP/blkio.throttle.read_iops_device"
+}
+
+# below_dirty NAME BYTES: vm.NAME_bytes, for this test only. Of it and vm.NAME_ratio the one
+# that is not in use reads 0: the other is what has to be put back.
+below_dirty()
+{
+	local unit old
+
+	for unit in bytes ratio; do
+		old=$(cat "/proc/sys/vm/$1_$unit") || return 1
+		[ "$old" = 0 ] || bed_on_exit below_write "$old" "/proc/sys/vm/$1_$unit"
+	done
+	below_write "$2" "/proc/sys/vm/$1_bytes"
+}
+
+below_write() { echo "$1" >"$2"; }
+
+# ---- trace events -------------------------------------------------------
+
+# below_trace PID [EVENT FILTER]...: count these events of that process's threads.
+below_trace()
+{
+	local pid=$1 at
+
+	[ -d /sys/kernel/tracing/instances ] || mount -t tracefs tracefs /sys/kernel/tracing ||
+		return 1
+	BELOW_TRACE=/sys/kernel/tracing/instances/bricktop-below-$$
+	mkdir "$BELOW_TRACE" 2>/dev/null && bed_on_exit below_untrace
+	echo 0 >"$BELOW_TRACE/tracing_on"
+	echo 0 >"$BELOW_TRACE/events/enable"
+	echo >"$BELOW_TRACE/trace"
+	echo 16384 >"$BELOW_TRACE/buffer_size_kb"
+	echo 1 >"$BELOW_TRACE/options/event-fork"
+	echo "$pid" >"$BELOW_TRACE/set_event_pid" || return 1
+	shift
+	while [ $# -gt 1 ]; do
+		at=$BELOW_TRACE/events/$1
+		[ -z "$2" ] || echo "$2" >"$at/filter" || return 1
+		echo 1 >"$at/enable" || return 1
+		shift 2
+	done
+	echo 1 >"$BELOW_TRACE/tracing_on"
+}
+
+below_untrace()
+{
+	echo 0 >"$BELOW_TRACE/events/enable"
+	rmdir "$BELOW_TRACE"
+}
+
+# below_traced NAME: what is in the trace; fails where some of it was overwritten.
+below_traced()
+{
+	echo 0 >"$BELOW_TRACE/tracing_on"
+	cat "$BELOW_TRACE/trace" >"$BED_DIR/$1.trace"
+	awk '/^(overrun|dropped events):/ { n += $NF } END { exit n > 0 }' \
+		"$BELOW_TRACE"/per_cpu/cpu*/stats
+}
+
+# below_count NAME EVENT: how often it was traced.
+below_count() { grep -c " $2: " "$BED_DIR/$1.trace"; }
+
+# ---- a load under bricktop ----------------------------------------------
+
+# below_start NAME MODE ARGUMENT...: the load, waiting for its start.
+below_start()
+{
+	local name=$1
+
+	shift
+	mkfifo "$BED_DIR/$name.go" || return 1
+	(
+		[ -z "$BELOW_CGROUP" ] || echo "$BASHPID" >"$BELOW_CGROUP/tasks"
+		exec "$BELOW" "$@" <"$BED_DIR/$name.go" >"$BED_DIR/$name.clocks" \
+			2>"$BED_DIR/$name.load-err"
+	) &
+	bed_set "$name" PID $!
+	bed_record "pid $! $(bed_start_time $!)"
+}
+
+# below_finish NAME: lets it run, waits for it, and ends bricktop; its report is NAME.json.
+below_finish()
+{
+	local status pid
+
+	pid=$(bed_get "$1" PID)
+	echo >"$BED_DIR/$1.go"
+	wait "$pid"
+	status=$?
+	[ "$status" = 0 ] || cat "$BED_DIR/$1.load-err" >&2
+	attach_end "$1-look"
+	jq -c '.targets[0] // .' "$BED_DIR/$1-look.out" >"$BED_DIR/$1.json" || return 1
+	[ "$status" = 0 ] && [ "$ATTACH_STATUS" = 0 ]
+}
+
+# below_run NAME MODE ARGUMENT...: all of it, but for the trace.
+below_run()
+{
+	below_start "$@" && attach_start "$1-look" "$(bed_get "$1" PID)" --json &&
+		below_finish "$1"
+}
+
+# below_clock NAME FIELD: what the load's own clocks saw.
+below_clock() { jq ".$2" "$BED_DIR/$1.clocks"; }
+
+# below_sum NAME ID FIELD [OP]: over all rows of that name, the time in ns (self, incl), or
+# count, calls (an operation's own row has no calls, which is once each).
+below_sum()
+{
+	jq --arg id "$2" --arg field "$3" --arg op "${4-}" '[.ops[] |
+		select($op == "" or .op == $op) | .layers[] | select(.id == $id) |
+		if $field == "self" or $field == "incl" then
+			.[$field + "_us"].mean * .count * 1000
+		elif $field == "calls" then .calls // .count
+		else .[$field] end] | add // 0' "$BED_DIR/$1.json"
+}
+
+# below_ratio A B: A / B.
+below_ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b + 0 == 0) print "-"; else print a / b }'; }
+
+# below_adds_up NAME: in no operation do the rows' own times make more or less than the
+# calls' time, but for the rounding of the report.
+below_adds_up()
+{
+	jq -e '[.ops[] | select(.root == "local" and (.layers | length) > 1) |
+		((.layers | map(.self_us.mean * .count) | add) /
+		 (.layers[0].incl_us.mean * .layers[0].count))] |
+		length > 0 and all(. > 0.9999 and . < 1.0001)' "$BED_DIR/$1.json"
+}

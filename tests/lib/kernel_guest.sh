@@ -1,0 +1,183 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2317 # functions are called through others
+#
+# kernel_guest.sh CELLS: what tests/matrix/kernels.sh runs in each guest: all programs
+# load, a brick's report comes out by either kind of uprobe, its programs fire, and
+# doctor's layers are the report's. Speaks TAP; what was found goes to CELLS, a line
+# "row<TAB>value" each. No time is judged: nothing here is as fast as a machine.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/tap.sh
+. tests/lib/bed.sh
+. tests/lib/measure.sh
+
+cells=$1
+: >"$cells"
+modprobe -a xfs fuse loop 2>/dev/null
+BED_TIMEOUT_SECS=120
+MEASURE_SECS=600
+
+# cell ROW VALUE
+cell() { printf '%s\t%s\n' "$1" "${2:--}" >>"$cells"; }
+
+# said after each step, for who wonders where a run's minutes went
+spent() { note "$SECONDS s: $1"; }
+
+# words: the lines of stdin on one line.
+words() { paste -sd ' ' -; }
+
+# ---- doctor, and the programs ------------------------------------------------------
+
+doctor() { jq -r "$1" "$BED_DIR/doctor"; }
+
+test_doctor()
+{
+	local section
+
+	"$BRICKTOP" doctor --json >"$BED_DIR/doctor"
+	is $? 0 'doctor: all layers work' || diag "$("$BRICKTOP" doctor 2>&1 | head -n 40)"
+	is "$(doctor .kernel)" "$(uname -r)" 'doctor: of this kernel'
+	cell 'kernel' "$(uname -r)"
+	for section in programs features; do
+		cell "doctor: $section that do not work" \
+			"$(doctor ".${section}[] | select(.state != \"works\") | .id" |
+				sed 's/ /-/g' | words | grep . || echo none)"
+	done
+	cell 'doctor: hooks that this kernel lacks' \
+		"$(doctor '.hooks[] | select(.state != "works") | .id' | sort -u | words |
+			grep . || echo none)"
+}
+
+test_programs()
+{
+	local out n
+
+	out=$("$BRICKTOP_BUILD/tests/unit/test_load" 2>&1)
+	is $? 0 'all programs load' || diag "$(grep -A2 '^not ok' <<<"$out")"
+	n=$(sed -n 's/^# loaded \(.*\) programs$/\1/p' <<<"$out")
+	like "$n" '^[1-9][0-9]* of [1-9]' 'and are counted'
+	cell 'programs that load' "$n"
+	cell 'programs that do not: a variant for other kernels' \
+		"$(sed -n 's/^# not loaded: \([^ ]*\) .*/\1/p' <<<"$out" | words |
+			grep . || echo none)"
+}
+
+# ---- a brick ------------------------------------------------------------------------
+
+# Work for every layer: writes that are throttled, reads from the device, fsyncs.
+work()
+{
+	local mnt
+
+	mnt=$(bed_get c1 MNT)
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	bed_fio "$mnt" load --size=1m --numjobs=2 --rw=randrw --fsync=8 || return 1
+	echo $((256 << 10)) >/proc/sys/vm/dirty_bytes
+	bed_fio "$mnt" dirty --size=4m --bs=128k --rw=write
+	echo 0 >/proc/sys/vm/dirty_bytes
+	echo 20 >/proc/sys/vm/dirty_ratio
+}
+
+# fired: our loaded programs, as "name hits".
+fired()
+{
+	bpftool prog show --json | jq -r --arg names "$ours" '.[] |
+		select(.name as $n | $names | split(" ") | index($n)) | "\(.name) \(.run_cnt // 0)"'
+}
+
+# The kernel keeps 15 characters of a name.
+own_programs()
+{
+	sed -n 's/^int BPF_PROG(\([a-z_0-9]*\).*/\1/p; s/^int \([a-z_0-9]*\)(.*ctx)$/\1/p' \
+		bpf/*.bpf.c | cut -c 1-15 | sort -u | words
+}
+
+# samples KIND TITLE: passages of the layer's rows, in all operations.
+samples()
+{
+	jq --arg kind "$1" --arg id "$2" '[.ops[].layers[] |
+		select(.kind == $kind or .id == $id) | .count] | add // 0' "$BED_DIR/$kind.json"
+}
+
+check_layers()
+{
+	local title of off silent=
+
+	while read -r title of; do
+		[ "$of" != host ] || continue
+		[ "$(samples "$of" "$title")" -gt 0 ] || silent+=" $title"
+	done < <(sed -n 's/^LAYER(//p' user/layers.def | tr -d '" )' | awk -F, '{ print $3, $4 }')
+	silent=${silent# }
+	cell "layers without samples, $kind" "${silent:-none}"
+	# dirty pages are throttled, and writeback waited for, only where the disk is slow
+	is "$(sed -E 's/\b(throttle|writeback)\b//g; s/^ *//; s/ *$//' <<<"$silent")" '' \
+		"$kind: no layer is silent"
+	# below a walk that is off the report does not list the rows one by one
+	off=$(doctor '.layers[] | select(.state == "off") | .id')
+	[[ $off != *walk* ]] || off=walk
+	is "$(measure_get "$kind" '.off[].what' | grep -xF "$(doctor '.layers[].id')" | words)" \
+		"$(words <<<"$off")" "$kind: what is off in the report is what doctor calls off"
+	cell "layers of doctor that are in the report, $kind" \
+		"$(doctor '[.layers[] | select(.state == "works")] | length') of $(
+			doctor '.layers | length')"
+}
+
+check_counts()
+{
+	local op n
+
+	for op in read write; do
+		n=$(bed_fio_count load "$op")
+		[ "$op" = read ] || n=$((n + $(bed_fio_count dirty write)))
+		is "$(measure_get "$kind" "op(\"$op\") | .count")" "$n" "$kind: all ${op}s count"
+		is "$(measure_get "$kind" "op(\"$op\") | .coverage_pct")" 100 \
+			"$kind: ${op}s are covered"
+		between "$(measure_get "$kind" "op(\"$op\") | .sum_check_pct")" 90 100 \
+			"$kind: ${op}s add up"
+		cell "${op}s counted, of fio's, $kind" \
+			"$(measure_get "$kind" "op(\"$op\") | .count") of $n"
+		cell "sum check % of ${op}s, $kind" \
+			"$(measure_get "$kind" "op(\"$op\") | .sum_check_pct")"
+	done
+	cell "lost, $kind" "$(measure_get "$kind" .lost.total)"
+}
+
+# report KIND: by uprobes of that kind.
+report()
+{
+	local kind=$1 quiet
+
+	[ "$kind" = multi ] || export BRICKTOP_UPROBE=perf
+	measure_attach "$kind" "$(bed_get b1 PID)" || { fail "$kind: attach"; return; }
+	spent "$kind: attached"
+	ok "$kind: the load runs" work
+	spent "$kind: load"
+	fired >"$BED_DIR/fired.$kind"
+	ok "$kind: a report comes out" measure_finish "$kind"
+	cell "uprobes, asked for $kind" "$(measure_get "$kind" .probes.kind)"
+	spent "$kind: report"
+	check_counts
+	check_layers
+	quiet=$(awk '$2 == 0 { print $1 }' "$BED_DIR/fired.$kind" | sort -u | words)
+	cell "programs that fired, $kind" "$(awk '$2 > 0 { n++ } END { print n + 0 }' \
+		"$BED_DIR/fired.$kind") of $(wc -l <"$BED_DIR/fired.$kind")"
+	cell "attached and had nothing to do, $kind" "${quiet:-none}"
+}
+
+bed_init || bail_out 'no bed'
+ours=$(own_programs)
+test_doctor
+spent 'doctor'
+test_programs
+spent 'programs'
+if bed_brick b1 && bed_client c1 b1 &&
+	bed_fio_prepare "$(bed_get c1 MNT)" load --size=1m --numjobs=2 --bs=128k; then
+	pass 'a brick and a client run'
+	spent 'brick'
+	report multi
+	report perf
+else
+	fail 'a brick and a client run'
+fi
+done_testing
