@@ -443,6 +443,20 @@ static long find_passes(__u32 i, struct passes *p)
 	return 0;
 }
 
+/* Into w->newest and w->newest_mark. A global function: on Linux 6.1 walk_read() has no stack left.
+ */
+__noinline int walk_find_newest(struct walk *w)
+{
+	struct passes p = { .w = w };
+
+	if (!w)
+		return 0;
+	bpf_loop(w->n, find_passes, &p, 0);
+	w->newest = p.newest;
+	w->newest_mark = p.mark;
+	return 0;
+}
+
 /*
  * Who raised the error that the root was called back with. Frames keep no result, but a stack knows
  * the xlator that unwound last with another error than was known (and forgets it when something
@@ -470,7 +484,6 @@ static __always_inline void read_error(struct walk *w, const struct wire_layout 
 __noinline int walk_read(struct walk *w, struct wire_layout *l, __u64 next, int is_top)
 {
 	struct follower fo = { .w = w, .l = l, .next = next };
-	struct passes p = { .w = w };
 	struct walk_frame *f;
 	__u64 stack;
 	__u32 op = 0;
@@ -487,9 +500,9 @@ __noinline int walk_read(struct walk *w, struct wire_layout *l, __u64 next, int 
 			layer_drop(w->n ? w->frame[0].target : WIRE_MAX_TARGETS, w->unsplit - 1);
 		return -1;
 	}
-	bpf_loop(w->n, find_passes, &p, 0);
-	f = walk_frame_at(w, p.newest);
-	if (!f || !p.newest)
+	walk_find_newest(w);
+	f = walk_frame_at(w, w->newest);
+	if (!f || !w->newest)
 		return -1;
 	if (is_top) {
 		/* one callback that ends in another, probed as well, is still one reply */
@@ -497,7 +510,7 @@ __noinline int walk_read(struct walk *w, struct wire_layout *l, __u64 next, int 
 			return -1;
 		w->done_stack = stack;
 		w->done_begin = f->begin;
-		w->watermark = p.mark;
+		w->watermark = w->newest_mark;
 	}
 	/* what the root wound last: a server looks names up in the very stack of a rename */
 	if (!is_top || !f->op)

@@ -101,7 +101,7 @@ static long split_next(__u32 i, struct splitter *s)
  */
 __noinline int tails_split(struct walk *w)
 {
-	struct walk_frame *f, whole;
+	struct walk_frame *f;
 	struct splitter s = {};
 
 	if (!w)
@@ -119,16 +119,16 @@ __noinline int tails_split(struct walk *w)
 	/* where the ring has wrapped inside this frame's time, the first entries are gone */
 	if (s.e->n > WIRE_TAIL_MARKS && s.e->mark[s.e->n % WIRE_TAIL_MARKS].time >= f->begin_raw)
 		return -1;
-	whole = *f;
+	w->whole = *f;
 	s.w = w;
 	s.begin = f->begin_raw;
 	s.end = f->end_raw ?: ~0ULL;
 	w->tail_last = 0;
 	bpf_loop(WIRE_TAIL_MARKS, split_next, &s, 0);
-	if (w->tail_last == whole.xlator)
+	if (w->tail_last == w->whole.xlator)
 		return 0;
 	w->n = w->tail_at + 1;
-	*f = whole;
+	*f = w->whole;
 	return -1;
 }
 

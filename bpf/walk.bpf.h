@@ -54,6 +54,8 @@ struct walk {
 	__u64 span_pos, spans_from; /* numbers of spans: next, first looked at */
 	__u32 n_spans, spans_done;  /* looked at, dumped */
 	__u64 max_end;
+	__u64 newest_mark;        /* where the newest pass of the root begins */
+	__u32 newest, newest_pad; /* frame that the root wound last */
 	__u64 original; /* of a copy: the stack of its request, which waits; 0: none does */
 	__s64 result;
 	__u64 raiser; /* result < 0: the xlator that raised that error; 0: the root did */
@@ -75,7 +77,8 @@ struct walk {
 	__u32 tail_at, pad3;          /* number of the frame being split */
 	struct walk_row_memo row[WALK_MEMOS];
 	struct walk_node_memo node[WALK_MEMOS];
-	__u8 raw[256]; /* one structure of the process, as read */
+	__u8 raw[256];           /* one structure of the process, as read */
+	struct walk_frame whole; /* the frame being split, as it was */
 	struct walk_frame frame[WIRE_MAX_FRAMES];
 };
 _Static_assert(sizeof(struct walk) < 64800, "a task storage value has at most 64,800 bytes");
