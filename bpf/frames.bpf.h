@@ -424,7 +424,7 @@ static __always_inline void walk_begin(struct walk *w, __u64 stack, __u64 *ret_n
  */
 struct passes {
 	struct walk *w;
-	__u64 newest_begin, newest_end, mark;
+	__u64 newest_end, mark;
 	__u32 newest;
 };
 

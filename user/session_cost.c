@@ -66,6 +66,7 @@ static void feed_cost(struct session *s, struct session_proc *p)
 	struct snap_cost snap = {
 		.uprobe_hits = interval.emulated_hits + interval.stepped_hits,
 		.tracepoint_hits = interval.tracepoint_hits,
+		.is_uncounted = interval.not_counted,
 		.duty_pct = { 100.0, s->source != NULL },
 	};
 	struct meter_cost cost;

@@ -211,12 +211,12 @@ static json_t *cost_json(struct builder *b, const struct snap_cost *c)
 
 	put_snap(b, o, "core_pct", c->core_pct);
 	put_snap(b, o, "target_pct", c->target_pct);
-	put_u64(b, o, "probe_hits", c->probe_hits);
+	put_count(b, o, "probe_hits", !c->is_uncounted, c->probe_hits);
 	put_snap(b, o, "duty_pct", c->duty_pct);
 	put_num(b, o, "hit_us", c->hit_ns > 0, c->hit_ns / 1000);
 	put_snap(b, o, "own_pct", c->own_pct);
 	put_u64(b, o, "uprobe_hits", c->uprobe_hits);
-	put_u64(b, o, "tracepoint_hits", c->tracepoint_hits);
+	put_count(b, o, "tracepoint_hits", !c->is_uncounted, c->tracepoint_hits);
 	put_num(b, o, "tracepoint_hit_us", c->tracepoint_hit_ns > 0, c->tracepoint_hit_ns / 1000);
 	return o;
 }

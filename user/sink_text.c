@@ -381,6 +381,8 @@ static void put_cost(FILE *out, const struct snap_cost *c, const struct sink_sty
 	put_hits(&flow, "uprobe hits", c->uprobe_hits, c->hit_ns);
 	put_hits(&flow, "tracepoint hits host-wide, by sample", c->tracepoint_hits,
 		 c->tracepoint_hit_ns);
+	if (c->is_uncounted)
+		sink_fmt_flow_item(&flow, 3, "- tracepoint hits: the kernel does not tell them");
 	if (c->duty_pct.valid && c->duty_pct.v < 100)
 		sink_fmt_flow_item(&flow, 3, "attached %s of the time",
 				   sink_fmt_pct(buf, sizeof(buf), c->duty_pct));

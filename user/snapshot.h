@@ -85,6 +85,7 @@ struct snap_cost {
 	uint64_t uprobe_hits, tracepoint_hits;
 	/* calibrated cost of one hit, without the program's own time; 0: not known */
 	double hit_ns, tracepoint_hit_ns;
+	bool is_uncounted; /* the kernel keeps its statistics: only uprobe_hits is known */
 };
 
 /* Where the top callbacks of a target's process are probed. */

@@ -172,7 +172,7 @@ __attribute__((unused)) static struct snapshot *snapshot_chain(void)
 		.walked = 21534, .holds = 21405, .outside = 2, .unsplit = 127, .open = 4
 	};
 	t->cost = (struct snap_cost){ num(0.42), num(0.6), num(100), num(0.1), 21534,
-				      2150,      19384,    480,      52 };
+				      2150,      19384,    480,      52,       false };
 	t->lost = (struct snap_lost){ .total = 131, .ledger = 127, .uprobe_missed = 4 };
 	t->lost.has_recursion = t->lost.has_uprobe_missed = true;
 	t->probes = (struct snap_probes){ .valid = true, .callbacks = 102, .stepped = 1 };
@@ -207,9 +207,8 @@ __attribute__((unused)) static struct snapshot *snapshot_parallel(void)
 	fill_target(t, "client", "perfvol on /mnt/perf", 1);
 	t->sum_check_pct = num(100);
 	t->checks = (struct snap_checks){ .walked = 4000, .holds = 4000 };
-	t->cost = (struct snap_cost){
-		num(1.9), num(4.8), num(62.5), num(0.2), 4000, 4000, 0, 510, 0
-	};
+	t->cost = (struct snap_cost){ num(1.9), num(4.8), num(62.5), num(0.2), 4000,
+				      4000,     0,        510,       0,        false };
 	op = fill_op(&t->ops[0], "client", "user", "write", 4000, 9);
 	op->has_bytes = true;
 	op->bytes = 16384000;

@@ -60,6 +60,26 @@ static const json_t *op_at(const json_t *doc, size_t i)
 	return json_array_get(json_object_get(doc, "ops"), i);
 }
 
+/* The kernel keeps its statistics: what was not counted is null, the programs' own count is not. */
+static void test_uncounted(void)
+{
+	struct snapshot *snap = snapshot_chain();
+	const json_t *cost;
+	char *text;
+	json_t *doc;
+
+	snap->targets[0].cost.is_uncounted = true;
+	text = render(snap, false);
+	doc = parse(text);
+	cost = json_object_get(doc, "cost");
+	ok(json_is_null(json_object_get(cost, "tracepoint_hits")), "hits nobody counted are null");
+	ok(json_is_null(json_object_get(cost, "probe_hits")), "so is their sum");
+	ok(json_is_integer(json_object_get(cost, "uprobe_hits")), "uprobes' are counted");
+	json_decref(doc);
+	free(text);
+	snapshot_free(snap);
+}
+
 static void test_contract(void)
 {
 	struct snapshot *snap = snapshot_chain();
@@ -280,6 +300,7 @@ static void test_full_disk(void)
 
 int main(void)
 {
+	test_uncounted();
 	test_contract();
 	test_golden();
 	test_missing_is_null();
