@@ -264,11 +264,10 @@ static int show_memory(struct run *r)
 static int put_probes_in(struct run *r)
 {
 	const char *slots = getenv("BRICKTOP_SLOTS"), *uprobe = getenv("BRICKTOP_UPROBE");
-	const char *layers = getenv("BRICKTOP_LAYERS");
 	struct source_config config = {
 		.n_targets = (unsigned int)r->session->n_targets,
 		.slots = slots ? (unsigned int)strtoul(slots, NULL, 10) : 0,
-		.layers_off = layers && !strcmp(layers, "none"),
+		.layers_off = r->opts->layers_off,
 		.static_off = getenv("BRICKTOP_DISCOVER") != NULL,
 		.dump = r->opts->dump_requests > 0,
 		.dump_count = r->opts->dump_requests,

@@ -52,7 +52,7 @@ void source_attach_layers(struct source *src, struct model *m)
 			continue;
 		err[0] = '\0';
 		why = NULL;
-		if (src->layers_off || !layer->on)
+		if (src->layers_off >> i & 1 || !layer->on)
 			why = "switched off";
 		else if (source_attach_layer(src, i, err, sizeof(err)))
 			why = err[0] ? err : "cannot be attached";

@@ -4,8 +4,9 @@
  */
 #include "layers.h"
 
+#include <errno.h>
 #include <linux/types.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -58,6 +59,92 @@ bool layer_is_host(const struct layer *layer)
 {
 	return !strcmp(layer->kind, "host");
 }
+
+/* ---- a list of layers -------------------------------------------------- */
+
+#define ALL_ROWS (((1ULL << LAYER_COUNT) - 1) & ~(1ULL << LAYER_NONE))
+
+/* Number of the row with that title; LAYER_NONE. */
+static unsigned int find_title(const char *title, size_t len)
+{
+	unsigned int i;
+
+	for (i = LAYER_NONE + 1; i < LAYER_COUNT; i++) {
+		if (strlen(rows[i].title) == len && !memcmp(rows[i].title, title, len))
+			return i;
+	}
+	return LAYER_NONE;
+}
+
+/* The rows that come with that one, itself included: they share its object. */
+static uint64_t rows_with(unsigned int number)
+{
+	uint64_t set = 0;
+	unsigned int i;
+
+	for (i = LAYER_NONE + 1; i < LAYER_COUNT; i++) {
+		if (!strcmp(rows[i].object, rows[number].object))
+			set |= 1ULL << i;
+	}
+	return set;
+}
+
+static void print_titles(char *buf, size_t size)
+{
+	size_t at = 0;
+	unsigned int i;
+
+	for (i = LAYER_NONE + 1; i < LAYER_COUNT && at < size; i++)
+		at += (size_t)snprintf(buf + at, size - at, "%s, ", rows[i].title);
+}
+
+/* Nothing is seen of a layer where the one that it lies in is off. */
+static int check_parents(uint64_t set, char *err, size_t err_size)
+{
+	unsigned int i, parent;
+
+	for (i = LAYER_NONE + 1; i < LAYER_COUNT; i++) {
+		parent = find_title(rows[i].parent, strlen(rows[i].parent));
+		if (!(set >> i & 1) || parent == LAYER_NONE || set >> parent & 1)
+			continue;
+		snprintf(err, err_size, "layer '%s' lies in '%s': name that, too", rows[i].title,
+			 rows[i].parent);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int layers_parse(const char *list, uint64_t *ret_off, char *err, size_t err_size)
+{
+	const char *word = list, *end;
+	unsigned int number;
+	uint64_t set = 0;
+	char titles[256];
+	int ret;
+
+	if (!strcmp(list, "all") || !strcmp(list, "none")) {
+		*ret_off = *list == 'a' ? 0 : ALL_ROWS;
+		return 0;
+	}
+	do {
+		end = word + strcspn(word, ",");
+		number = find_title(word, (size_t)(end - word));
+		if (number == LAYER_NONE) {
+			print_titles(titles, sizeof(titles));
+			snprintf(err, err_size, "'%.*s' is no layer: %sall or none",
+				 (int)(end - word), word, titles);
+			return -EINVAL;
+		}
+		set |= rows_with(number);
+		word = end + 1;
+	} while (*end);
+	ret = check_parents(set, err, err_size);
+	if (!ret)
+		*ret_off = ALL_ROWS & ~set;
+	return ret;
+}
+
+/* ---- system calls ------------------------------------------------------ */
 
 /* Not every architecture has every call: arm64 has no open, stat, mkdir ... */
 #ifndef SYS_open

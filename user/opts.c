@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layers.h"
 #include "text.h"
 
 #define NS_PER_SEC       1000000000ULL
@@ -26,6 +27,7 @@ enum {
 	KEY_DUMP,
 	KEY_INTERVAL,
 	KEY_JSON,
+	KEY_LAYERS,
 	KEY_MEMORY_ONLY,
 	KEY_SPLIT_TAILS,
 	KEY_VERSION,
@@ -56,6 +58,8 @@ static const struct argp_option attach_options[] = {
 	{ "output", 'o', "FILE", 0, "write the reports to FILE", 0 },
 	{ "memory-only", KEY_MEMORY_ONLY, NULL, 0,
 	  "put no probe in: means from the processes' own statistics", 0 },
+	{ "layers", KEY_LAYERS, "LIST", 0,
+	  "of the layers below the xlators these alone: syscall,xfs ..., all or none", 0 },
 	{ "split-tails", KEY_SPLIT_TAILS, NULL, 0,
 	  "tell apart xlators that share a frame, by entry probes (costs more)", 0 },
 	{ "dump-requests", KEY_DUMP, "N=FILE", 0,
@@ -147,6 +151,15 @@ static error_t parse_dump(struct parse *p, const char *arg)
 	return 0;
 }
 
+static error_t parse_layers(struct parse *p, const char *arg)
+{
+	char why[512];
+
+	return layers_parse(arg, &p->opts.layers_off, why, sizeof(why)) ?
+		       fail(p, "--layers: %s", why) :
+		       0;
+}
+
 static error_t parse_word(struct parse *p, const char *word)
 {
 	if (p->opts.command == OPTS_LIST || p->opts.command == OPTS_DOCTOR)
@@ -195,6 +208,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 		return parse_time(p, "--interval", arg, &p->opts.interval_ns);
 	case KEY_DUMP:
 		return parse_dump(p, arg);
+	case KEY_LAYERS:
+		return parse_layers(p, arg);
 	case 'o':
 		if (!*arg)
 			return fail(p, "--output needs a file name");
@@ -280,6 +295,8 @@ static void check_opts(struct parse *p)
 		fail(p, "attach to what? name a target, or --all; see 'bricktop list'");
 	else if (o->memory_only && o->split_tails)
 		fail(p, "--split-tails needs probes: not with --memory-only");
+	else if (o->memory_only && o->layers_off)
+		fail(p, "--layers needs probes: not with --memory-only");
 	else if (o->memory_only && o->dump_path)
 		fail(p, "--dump-requests needs probes: not with --memory-only");
 	else if (o->interval_ns > o->duration_ns)

@@ -26,6 +26,7 @@ struct opts {
 	bool json, all, split_tails, memory_only;
 	uint64_t dump_requests; /* attach: so many whole requests ... */
 	const char *dump_path;  /* ... into this file (points into argv); NULL: none */
+	uint64_t layers_off;    /* attach: set (1 << number) of rows of layers.def left out */
 	const char *out_path;   /* reports go here (points into argv); NULL: standard output */
 };
 

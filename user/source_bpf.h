@@ -25,7 +25,7 @@ struct source_config {
 	unsigned int n_targets;
 	bool dump; /* dump records are wanted */
 	uint64_t dump_count;
-	bool layers_off;  /* the walk only: no row of layers.def */
+	uint64_t layers_off; /* set (1 << number) of rows of layers.def that are not wanted */
 	bool static_off;  /* no search of the code for top callbacks: discovery alone finds them */
 	bool perf_only;   /* perf uprobes even where uprobe-multi works */
 	bool multi_blind; /* multi links see no thread of the process, as if on Linux 6.6 */

@@ -48,7 +48,8 @@ struct source {
 	struct wire_cfg cfg;
 	enum uprobe_kind kind; /* of links to come */
 	bool multi_works;      /* a uprobe-multi link was made here */
-	bool layers_off, static_off, multi_blind;
+	uint64_t layers_off;
+	bool static_off, multi_blind;
 	int stats_fd; /* open while the kernel counts run times; -1 */
 	struct ring_buffer *ring;
 	int (*on_record)(void *arg, const void *record, size_t len_bytes);

@@ -47,7 +47,7 @@ class Bench:
         return self.bricktop("--memory-only")
 
     def walk(self):
-        return self.bricktop(env={"BRICKTOP_LAYERS": "none"})
+        return self.bricktop("--layers", "none")
 
     def all_layers(self):
         return self.bricktop()

@@ -42,7 +42,7 @@ def unsplit(report):
 def walk(label, pid, load, work, secs):
     pid, load, secs = int(pid), int(load), float(secs)
     before, _ = cpu_per_op(pid, load, secs)
-    tool = Bricktop(pid, work, secs, env={"BRICKTOP_LAYERS": "none"})
+    tool = Bricktop(pid, work, secs, args=("--layers", "none"))
     tool.wait_report()
     number = walk_program(tool.proc.pid)
     start = programs(tool.proc.pid)[number]

@@ -97,9 +97,49 @@ static void test_syscalls(void)
 	is_int(few[3], 0xbeef, "no number beyond the array's end");
 }
 
+#define OFF(id) (1ULL << LAYER_##id)
+
+static void parsed(const char *list, uint64_t wanted)
+{
+	uint64_t off = ~0ULL;
+	char err[512] = "";
+
+	is_int(layers_parse(list, &off, err, sizeof(err)), 0, "a list of layers: %s", list);
+	ok(off == wanted, "leaves out %#llx", (unsigned long long)off);
+}
+
+static void not_parsed(const char *list, const char *culprit)
+{
+	uint64_t off = 42;
+	char err[512] = "";
+
+	ok(layers_parse(list, &off, err, sizeof(err)) < 0 && off == 42, "no list: '%s'", list);
+	ok(strstr(err, culprit) && !strchr(err, '\n'), "it says %s", culprit);
+}
+
+static void test_lists(void)
+{
+	const uint64_t all = ((1ULL << LAYER_COUNT) - 1) & ~1ULL;
+
+	parsed("all", 0);
+	parsed("none", all);
+	parsed("syscall", all & ~OFF(SYSCALL));
+	parsed("devices,syscall", all & ~OFF(SYSCALL) & ~OFF(DEVICES));
+	parsed("syscall,throttle", all & ~OFF(SYSCALL) & ~OFF(THROTTLE) & ~OFF(WRITEBACK));
+	parsed("syscall,xfs,throttle,writeback,block,sched,devices", 0);
+	not_parsed("", "'' is no layer: syscall, xfs, throttle, writeback, block, sched, devices, "
+		       "all or none");
+	not_parsed("syscall,", "'' is no layer");
+	not_parsed("syscal", "'syscal'");
+	not_parsed("syscall,none", "'none'");
+	not_parsed("syscall xfs", "'syscall xfs'");
+	not_parsed("xfs", "layer 'xfs' lies in 'syscall'");
+}
+
 int main(void)
 {
 	test_rows();
+	test_lists();
 	test_numbers();
 	test_syscalls();
 	return tap_done();

@@ -75,6 +75,10 @@ static void test_attach(void)
 	is_str(opts.out_path, "out.txt", "the report's file");
 	accepted("bricktop attach --dump-requests 1=a=b vol");
 	is_str(opts.dump_path, "a=b", "a file's name may hold '='");
+	accepted("bricktop attach vol --layers none");
+	ok(opts.layers_off, "layers are left out");
+	accepted("bricktop attach vol --layers=all --memory-only");
+	ok(!opts.layers_off, "none is");
 	accepted("bricktop attach -- --json");
 	is_str(opts.target, "--json", "after -- everything is a target");
 	accepted("bricktop attach -o - vol --memory-only");
@@ -117,6 +121,9 @@ static void test_errors(void)
 	refused("bricktop doctor x", "doctor takes no target, got 'x'");
 	refused("bricktop doctor --all", "'--all'");
 	refused("bricktop attach a --memory-only --split-tails", "--split-tails");
+	refused("bricktop attach a --memory-only --layers none", "--layers");
+	refused("bricktop attach a --layers syscall,bogus", "--layers: 'bogus'");
+	refused("bricktop attach a --layers", "LIST");
 	refused("bricktop attach a --memory-only --dump-requests 1=f", "--dump-requests");
 	refused("bricktop attach a -d 2 --interval 3", "--interval");
 	refused("bricktop attach a --slow 10ms", "'--slow'");

@@ -186,7 +186,7 @@ static void open_bed(struct bed *b, unsigned int slots, bool perf_only)
 {
 	static const uint64_t xlators[] = { SERVER, IO_STATS, POSIX };
 	struct source_config config = {
-		.slots = slots, .n_targets = 1, .layers_off = true, .perf_only = perf_only
+		.slots = slots, .n_targets = 1, .layers_off = ~0ULL, .perf_only = perf_only
 	};
 	struct wire_proc proc = { .root = WIRE_ROOT_BRICK };
 	struct model_target t = { .kind = "brick",
@@ -549,7 +549,7 @@ static void test_bad_site(void)
 
 static void test_layouts(void)
 {
-	struct source_config config = { .n_targets = 1, .layers_off = true };
+	struct source_config config = { .n_targets = 1, .layers_off = ~0ULL };
 	struct wire_layout other = layout;
 	struct wire_proc proc = { 0 };
 	struct source *src = NULL;

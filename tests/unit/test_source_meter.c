@@ -52,7 +52,7 @@ static void hit(const struct bed *b, unsigned int n)
 
 static void open_bed(struct bed *b)
 {
-	struct source_config config = { .n_targets = 1, .layers_off = true };
+	struct source_config config = { .n_targets = 1, .layers_off = ~0ULL };
 	struct uprobe_site site = { .path = "/proc/self/exe", .cookie = WIRE_SITE_TOP };
 	struct wire_proc proc = { .root = WIRE_ROOT_BRICK };
 	const struct wire_layout layout = { 0 };
