@@ -7,14 +7,9 @@
 # up and carries data, counts agree to the request between fio, our delay xlator
 # and the program that made the load, and nothing is left behind, even by a script
 # that was killed.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out "no test bed"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 
 # carries CLIENT: one file written and read back through a mount.
 carries()
@@ -141,7 +136,7 @@ test_killed()
 	mkfifo "$BED_DIR/never"
 	# shellcheck disable=SC2016
 	bash -c '. "$1"; bed_init && bed_brick k && bed_client ck k && echo "$BED_DIR" >"$2"
-		read -rt 60 _' bash "$here/../lib/bed.sh" "$BED_DIR/killed" <>"$BED_DIR/never" &
+		read -rt 60 _' bash tests/lib/bed.sh "$BED_DIR/killed" <>"$BED_DIR/never" &
 	pid=$!
 	bed_poll 20 test -s "$BED_DIR/killed"
 	dir=$(cat "$BED_DIR/killed")

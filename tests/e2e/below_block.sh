@@ -7,21 +7,11 @@
 # limits: of what the limit adds to O_DIRECT reads, one at a time, all is time before
 # there is a request. And the inode's lock: a writer that waits for a block to be read
 # holds it, the others wait; writers that copy hold it, the others spin.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
-# shellcheck source=tests/lib/attach.sh
-. "$here/../lib/attach.sh"
-# shellcheck source=tests/lib/below.sh
-. "$here/../lib/below.sh"
-
-BRICKTOP=${BRICKTOP:-build/bricktop}
-why=$(below_missing) && skip_all "$why"
-bed_init || skip_all "no bed here"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+. tests/lib/below.sh
+e2e_begin
+e2e_needs "$BELOW"
 below_mount x 500m || bail_out "no XFS"
 file=$BED_X_MNT/file
 

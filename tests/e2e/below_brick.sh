@@ -5,19 +5,10 @@
 # The layers below the system calls of a real brick: every request still adds up, part by
 # part, by the checker's own reckoning of the dump, and the report hangs XFS and the block
 # device under the calls of posix.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
-# shellcheck source=tests/lib/load.sh
-. "$here/../lib/load.sh"
-
-BRICKTOP=${BRICKTOP:-build/bricktop}
-why=$(bed_missing) && skip_all "$why"
-bed_init || skip_all "no bed here"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+. tests/lib/load.sh
+e2e_begin
 bed_brick b1 || bail_out "no brick"
 bed_client c1 b1 || bail_out "no client"
 
@@ -34,7 +25,7 @@ ok "bricktop attaches" measure_begin m1 "$(bed_get b1 PID)" \
 ok "buffered reads and writes with fsync" load_data "$BED_C1_MNT" data
 ok "creates, renames, links, attributes" load_meta "$BED_C1_MNT"
 ok "a report" measure_end m1
-ok "every request adds up, with the parts of its calls" "$here/../lib/check_dump.py" \
+ok "every request adds up, with the parts of its calls" tests/lib/check_dump.py \
 	"$BED_DIR/m1.dump" --min-requests 1000 --max-unsplit 0 --expect-parts
 for op in read write fsync; do
 	between "$(below "$op" xfs)" 10 1e9 "$op: XFS lies below its calls"

@@ -7,21 +7,11 @@
 # in page faults of a mapping), pages under writeback. Each is met as often as its own
 # trace event fires in the process, and a throttled thread is charged what it slept, by
 # the kernel's sched_switch events, not what it was told to ("pause").
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
-# shellcheck source=tests/lib/attach.sh
-. "$here/../lib/attach.sh"
-# shellcheck source=tests/lib/below.sh
-. "$here/../lib/below.sh"
-
-BRICKTOP=${BRICKTOP:-build/bricktop}
-why=$(below_missing) && skip_all "$why"
-bed_init || skip_all "no bed here"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+. tests/lib/below.sh
+e2e_begin
+e2e_needs "$BELOW"
 below_mount x 600m || bail_out "no XFS"
 # the smallest log that mkfs makes of a small XFS; in a log of 64 MiB hardly anybody waits
 below_mount small 300m --unsupported -m reflink=0,rmapbt=0 -l size=900b ||

@@ -9,19 +9,9 @@
 # requests, bytes and merges are the kernel's own to the last one, and its times are the
 # kernel's; a request that is done in parts is one request; a device without requests is
 # counted by bios; the devices below a target are named, and no others are shown.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
-# shellcheck source=tests/lib/attach.sh
-. "$here/../lib/attach.sh"
-
-why=$(bed_missing) && skip_all "$why"
-command -v jq >/dev/null || skip_all "no jq here"
-bed_init || bail_out "no test bed"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 
 # stat_of DEVICE: /sys/block/X/stat as one object, times in ms.
 stat_of()

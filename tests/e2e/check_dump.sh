@@ -7,11 +7,10 @@
 # requests, whose figures were worked out by hand below, must pass, and each kind of
 # mistake must be called by its name. A judge that passes everything is worth
 # nothing. Needs python3 only.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/tap.sh
 
-checker=$here/../lib/check_dump.py
+checker=tests/lib/check_dump.py
 command -v python3 >/dev/null || skip_all "no python3 here"
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT

@@ -6,15 +6,10 @@
 # What the collector itself takes, and whether its own account of that can be
 # believed: its memory stays small, its CPU time is what /proc says, and a target that
 # did next to nothing is not charged for what the rest of the host did.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out "no test bed"
-bricktop=${BRICKTOP:?}
 rss_kib=32768
 
 # field FILE EXPRESSION: of the JSON document, as `d`; of several, the last one.
@@ -94,7 +89,7 @@ sleep 1
 
 # One busy brick: memory and CPU time.
 report=$BED_DIR/one.json
-ok "attached to a busy brick" observe one "$bricktop" attach "$BED_B1_PID" -d 6s --json -o "$report"
+ok "attached to a busy brick" observe one "$BRICKTOP" attach "$BED_B1_PID" -d 6s --json -o "$report"
 between "$(peak_rss one)" 1000 $rss_kib "resident memory in KiB"
 is "$(field "$report" 'd["lost"]["total"]')" 0 "nothing was lost"
 busy=$(field "$report" 'd["cost"]["target_pct"]')
@@ -108,7 +103,7 @@ agrees one "$report"
 
 # In the memory mode there is nothing but its own CPU time.
 report=$BED_DIR/memory.json
-ok "the memory mode" observe memory "$bricktop" attach "$BED_B1_PID" -d 6s --memory-only --json \
+ok "the memory mode" observe memory "$BRICKTOP" attach "$BED_B1_PID" -d 6s --memory-only --json \
 	-o "$report"
 between "$(peak_rss memory)" 1000 $rss_kib "resident memory in KiB"
 is "$(field "$report" 'd["cost"]["probe_hits"]')" 0 "no probe was hit"
@@ -119,7 +114,7 @@ agrees memory "$report"
 
 # While the one is busy, the other, which is idle, pays for its own hits alone.
 report=$BED_DIR/idle.json
-ok "attached to an idle brick" "$bricktop" attach "$BED_B2_PID" -d 4s --json -o "$report"
+ok "attached to an idle brick" "$BRICKTOP" attach "$BED_B2_PID" -d 4s --json -o "$report"
 between "$(field "$report" 'd["cost"]["tracepoint_hits"]')" 1 1000000000 \
 	"the host's system calls are counted"
 is "$(field "$report" 'd["cost"]["uprobe_hits"] < 1000')" True "it is idle"

@@ -8,12 +8,8 @@
 # may be others than the host's at the same path, may be at no path of the host, or
 # at no path at all any more, because an upgrade replaced them.
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/tap.sh
-. tests/lib/bed.sh
-. tests/lib/measure.sh
-
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out 'no test bed'
+. tests/lib/e2e.sh
+e2e_begin
 
 # in_container KIND: from now on glusterfsd and glusterfs run in one.
 in_container()

@@ -10,13 +10,9 @@
 # when it is done. All of it belongs to the request that waits for it, none is missing,
 # none is there twice: held against what the process counts, xlator by xlator.
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/tap.sh
-. tests/lib/bed.sh
-. tests/lib/measure.sh
+. tests/lib/e2e.sh
 . tests/lib/load.sh
-
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out "no test bed"
+e2e_begin
 
 # share: two clients at the same files: neither keeps its locks for long.
 share()

@@ -7,14 +7,13 @@
 # end, names that are none. Nothing hangs or dies of it: list shows the process with
 # the check that failed, stuck and attach refuse with that one line; a session that is on
 # already sees it through; a request whose frames cannot be read is counted as lost.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/e2e.sh
-. "$here/../lib/e2e.sh"
-e2e_begin jq
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 bed_xlators || skip_all "test xlators cannot be built here"
 ulimit -c 0
 
-corrupt() { "$here/../lib/corrupt.py" "$BED_B1_PID" "$1" "$BED_DIR/undo"; }
+corrupt() { tests/lib/corrupt.py "$BED_B1_PID" "$1" "$BED_DIR/undo"; }
 
 quickly() { timeout 20 "$BRICKTOP" "$@" 2>&1; }
 
@@ -163,7 +162,7 @@ walked()
 { bed_brick b1 --at posix "held delay ops writev hold-file $BED_DIR/hold" && bed_client c1 b1; } ||
 	bail_out "no brick"
 bed_fio "$BED_C1_MNT" job --size=512k --rw=write || bail_out "no load"
-damages=$("$here/../lib/corrupt.py" "$BED_B1_PID" list - | grep -Ev '^(frames|odd)')
+damages=$(tests/lib/corrupt.py "$BED_B1_PID" list - | grep -Ev '^(frames|odd)')
 ok "there is something to damage" test "$(wc -l <<<"$damages")" -gt 15
 kill -STOP "$BED_B1_PID"
 for damage in $damages; do

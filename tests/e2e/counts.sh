@@ -9,16 +9,12 @@
 # statistics (every operation, failures, each xlator's passages and means), and perf
 # (system calls).
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/tap.sh
-. tests/lib/bed.sh
-. tests/lib/measure.sh
+. tests/lib/e2e.sh
 . tests/lib/load.sh
+e2e_begin
+e2e_needs perf
 
 SYSCALLS="pread64 pwrite64 fsync fdatasync fgetxattr"
-
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out "no test bed"
-command -v perf >/dev/null || skip_all "no perf here"
 { bed_brick b1 && bed_client c1 b1; } || bail_out "no set-up"
 
 # judge NAME [OPTION]...: the report against the process's own counts.

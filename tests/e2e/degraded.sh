@@ -9,10 +9,9 @@
 # what there was to measure, it says what is missing, and the exit status does where
 # something was asked for that is not there. And reports in a row: no request falls
 # between two of them.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/e2e.sh
-. "$here/../lib/e2e.sh"
-e2e_begin jq
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 
 load() { bed_fio "$BED_C1_MNT" "$1" --size=4m --rw=randrw "${@:2}"; }
 

@@ -11,16 +11,9 @@
 # without delays runs the same load at the same time, so that the machine's noise is
 # in both. How many were delayed is counted by the translator, or by a library
 # preloaded to delay-gen's process.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
-
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out "no test bed"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 bed_xlators || skip_all "test xlators cannot be built here"
 
 # spec KIND BRICK NAME none|write|read: an xlator of a volfile.
@@ -131,7 +124,7 @@ judge()
 	count=$(($(counted "$kind$brick" "$kind" "$op") - before[$brick-$op]))
 	# fio draws reads and writes alike, 512 in all
 	between "$count" 80 350 "$what: there were delays"
-	ok "$what: it has them all, and nobody else" "$here/../lib/check_delay.py" \
+	ok "$what: it has them all, and nobody else" tests/lib/check_delay.py \
 		"$BED_DIR/$kind-base.dump" "$BED_DIR/$kind-$brick.dump" --op "$op" \
 		--xlator "$5" --delay-us "$delay" --count "$count" && note "$TAP_OUTPUT"
 	rows=$(measure_get "$kind-$brick" "op(\"$op\") | [.layers[] |

@@ -7,12 +7,8 @@
 # detached from it, threads end. What they had done until then is in the report, to the
 # operation, and the rest of the process goes on being counted.
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/tap.sh
-. tests/lib/bed.sh
-. tests/lib/measure.sh
-
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out "no test bed"
+. tests/lib/e2e.sh
+e2e_begin
 
 write_to() { bed_fio "$(bed_get "$1" MNT)" "$2" --rw=randwrite --size=256k; }
 

@@ -10,12 +10,8 @@
 # the process's own means stand in for a fop, and say so; after it nothing lacks. And
 # where probes turn out to see one thread only, others take over.
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/tap.sh
-. tests/lib/bed.sh
-. tests/lib/measure.sh
-
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out "no test bed"
+. tests/lib/e2e.sh
+e2e_begin
 { bed_brick b1 && bed_client c1 b1; } || bail_out "no set-up"
 
 # attributes SECS: setxattr of the test's file, five times a second: too few to be

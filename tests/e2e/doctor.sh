@@ -8,12 +8,9 @@
 # lockdown); with fewer rights it names those that are missing, never guesses at
 # memory limits, never crashes, and leaves nothing in the kernel.
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/tap.sh
-. tests/lib/bed.sh
+. tests/lib/e2e.sh
+e2e_begin
 
-BRICKTOP=${BRICKTOP:-build/bricktop}
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out 'no bed'
 dir=$(mktemp -d) || exit 1
 bed_on_exit rm -rf "$dir"
 chmod 755 "$dir"

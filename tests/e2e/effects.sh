@@ -9,14 +9,10 @@
 # where they cannot be known (calls that another thread made, copied stacks) they must be
 # null, never 0.
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/tap.sh
-. tests/lib/bed.sh
-. tests/lib/measure.sh
+. tests/lib/e2e.sh
 . tests/lib/load.sh
 . tests/lib/graph.sh
-
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out "no test bed"
+e2e_begin
 
 # fail_all MNT: everything that can be asked in vain.
 fail_all()

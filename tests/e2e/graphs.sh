@@ -10,8 +10,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 . tests/lib/load.sh
 . tests/lib/graph.sh
-
-e2e_begin python3 jq
+e2e_begin
 
 test_brick()
 {

@@ -11,8 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 . tests/lib/load.sh
 . tests/lib/graph.sh
-
-e2e_begin python3 jq
+e2e_begin
 
 # fio_written JOB...: bytes, from fio's own results.
 fio_written()

@@ -8,13 +8,8 @@
 # while another one writes. On the brick and in the healing process what the heal does
 # is internal, to the file, and users' rows hold the users' operations and no more.
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/tap.sh
-. tests/lib/bed.sh
-. tests/lib/measure.sh
-
-why=$(bed_missing) && skip_all "$why"
-command -v jq >/dev/null || skip_all "no jq here"
-bed_init || bail_out "no test bed"
+. tests/lib/e2e.sh
+e2e_begin
 
 # in rounds: what a process does for the first time is found while it does it
 ROUNDS=3

@@ -8,16 +8,10 @@
 # had here is a skip with bricktop's own reason, so that the list of expected skips
 # shows it. Dirty pages are kept few meanwhile (vm.dirty_bytes, put back at the end), or
 # nothing would wait for them.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 
-BRICKTOP=${BRICKTOP:-build/bricktop}
-why=$(bed_missing) && skip_all "$why"
-command -v jq >/dev/null || skip_all "no jq here"
-dir=$(mktemp -d) || exit 1
 demo=
 
 DIRTY=/proc/sys/vm/dirty
@@ -43,16 +37,15 @@ end_demo()
 		echo "${dirty[$limit]}" >"${DIRTY}_$limit"
 	done
 	[ -z "$demo" ] || { kill "$demo" && wait "$demo"; } 2>/dev/null
-	rm -rf "$dir"
 }
-trap end_demo EXIT
+bed_on_exit end_demo
 
-demo_is_up() { [ -f "$dir/env" ] || ! kill -0 "$demo" 2>/dev/null; }
+demo_is_up() { [ -f "$BED_DIR/env" ] || ! kill -0 "$demo" 2>/dev/null; }
 
 # rows: "title kind subs" of every row of layers.def.
 rows()
 {
-	sed -n 's/^LAYER(//p' "$here/../../user/layers.def" | tr -d '" )' |
+	sed -n 's/^LAYER(//p' user/layers.def | tr -d '" )' |
 		awk -F, '{ print $3, $4, $8 }'
 }
 
@@ -61,12 +54,12 @@ rows()
 samples()
 {
 	if [ "$1" = host ]; then
-		jq '[.devices[].ops[].count] | add // 0' "$dir/report"
+		jq '[.devices[].ops[].count] | add // 0' "$BED_DIR/report"
 		return
 	fi
 	jq --arg kind "$1" --arg id "${2-}" '[.ops[].layers[] |
 		select(.kind == $kind and ($id == "" or .id == $id)) | .count] | add // 0' \
-		"$dir/report"
+		"$BED_DIR/report"
 }
 
 test_rows()
@@ -76,7 +69,7 @@ test_rows()
 	while read -r title kind subs; do
 		n=$((n + 1))
 		reason=$(jq -r --arg t "$title" '.off[] | select(.what == $t) | .reason' \
-			"$dir/report")
+			"$BED_DIR/report")
 		if [ -n "$reason" ]; then
 			skip "$reason" "layer $title has samples"
 			continue
@@ -86,9 +79,9 @@ test_rows()
 		[ "$subs" = NULL ] || title=
 		between "$(samples "$kind" "$title")" 1 1e12 "layer ${title:-$kind} has samples"
 	done < <(rows)
-	is "$(jq -r '.off[].what' "$dir/report" | grep -vxFf <(rows | cut -d ' ' -f 1))" '' \
+	is "$(jq -r '.off[].what' "$BED_DIR/report" | grep -vxFf <(rows | cut -d ' ' -f 1))" '' \
 		"nothing else is off"
-	is "$n" "$(grep -c '^LAYER(' "$here/../../user/layers.def")" "every row was looked at"
+	is "$n" "$(grep -c '^LAYER(' user/layers.def)" "every row was looked at"
 }
 
 # An xlator stands alone or in a group, "a+b".
@@ -103,7 +96,7 @@ test_xlators()
 	for id in $graph; do
 		between "$(jq --arg id "$id" '[.ops[] | select(.source == "walk") | .layers[] |
 			select((.id | split("+") | index([$id])) != null and .state == "on") |
-			.count] | add // 0' "$dir/report")" 1 1e12 "xlator $id has samples"
+			.count] | add // 0' "$BED_DIR/report")" 1 1e12 "xlator $id has samples"
 	done
 }
 
@@ -115,24 +108,24 @@ test_ops()
 	for op in read write fsync create lookup unlink flush; do
 		between "$(jq --arg op "$op" '[.ops[] | select(.root == "brick" and
 			.source == "walk" and .origin == "user" and .op == $op) |
-			.count] | add // 0' "$dir/report")" 1 1e12 "operation $op was walked"
+			.count] | add // 0' "$BED_DIR/report")" 1 1e12 "$op was walked"
 	done
-	between "$(jq '[.ops[] | select(.root == "local") | .count] | add // 0' "$dir/report")" \
-		1 1e12 "file operations of no request are there"
+	between "$(jq '[.ops[] | select(.root == "local") | .count] | add // 0' \
+		"$BED_DIR/report")" 1 1e12 "file operations of no request are there"
 }
 
-"$here/../../tools/demo-brick" --env "$dir/env" --pass 2 \
-	--at iot "dg debug/delay-gen delay-percentage 0" >"$dir/demo.out" 2>&1 &
+tools/demo-brick --env "$BED_DIR/env" --pass 2 \
+	--at iot "dg debug/delay-gen delay-percentage 0" >"$BED_DIR/demo.out" 2>&1 &
 demo=$!
 bed_poll 60 demo_is_up
-if ! [ -f "$dir/env" ]; then
-	cat "$dir/demo.out" >&2
+if ! [ -f "$BED_DIR/env" ]; then
+	cat "$BED_DIR/demo.out" >&2
 	bail_out "the demo does not come up"
 fi
 # shellcheck disable=SC1091
-. "$dir/env"
+. "$BED_DIR/env"
 ok "few pages may be dirty" few_dirty
-ok "a report" "$BRICKTOP" attach "$DEMO_VOLUME" -d 6 --json -o "$dir/report"
+ok "a report" "$BRICKTOP" attach "$DEMO_VOLUME" -d 6 --json -o "$BED_DIR/report"
 test_rows
 test_xlators
 test_ops

@@ -8,10 +8,9 @@
 # read a process; and where something is there twice: another bricktop on the same
 # brick. What is lost is counted and said, what is left is right to the request, and
 # nothing is left behind in the brick.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/e2e.sh
-. "$here/../lib/e2e.sh"
-e2e_begin jq
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 
 load() { bed_fio "$BED_C1_MNT" "$1" --size=1m --rw=randrw "${@:2}"; }
 

@@ -6,16 +6,10 @@
 # What the process's own memory says is with the reader before anything is put into
 # the kernel: in the order of the system calls, the whole first table has been written to
 # standard output when the first bpf(2) or perf_event_open(2) is made.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-
-BRICKTOP=${BRICKTOP:-build/bricktop}
-why=$(bed_missing) && skip_all "$why"
-command -v strace >/dev/null || skip_all "no strace here"
-bed_init || bail_out "no test bed"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
+e2e_needs strace
 
 # parts FILE: of a trace, what was written before the first call into the kernel's
 # tracing, to FILE.before, and after it, to FILE.after; prints that call's name.

@@ -7,15 +7,11 @@
 # `gluster volume profile`; a client whose graph is switched while bricktop is attached
 # and requests run; a brick whose switch fails, which must change nothing.
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/tap.sh
-. tests/lib/bed.sh
-. tests/lib/measure.sh
+. tests/lib/e2e.sh
 . tests/lib/load.sh
 . tests/lib/graph.sh
-
-why=$(bed_missing) && skip_all "$why"
-command -v glusterd >/dev/null || skip_all "no glusterd here"
-bed_init || bail_out "no test bed"
+e2e_begin
+e2e_needs glusterd
 bed_glusterd g1 --set "performance.write-behind off" --set "performance.quick-read off" \
 	--set "performance.io-cache off" --set "performance.read-ahead off" ||
 	bail_out "no managed volume"

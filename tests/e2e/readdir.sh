@@ -7,10 +7,9 @@
 # Reading a large directory: one request makes some thousands of file calls in one
 # frame. Each of them is entered by itself, in the row of that frame and in none of
 # the process's own, and the request adds up to the nanosecond like any other.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/e2e.sh
-. "$here/../lib/e2e.sh"
-e2e_begin jq python3
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 
 FILES=5000
 PASSES=3
@@ -45,7 +44,7 @@ is "$(measure_get large .lost.ledger)" 0 "no request is unsplit"
 is "$(measure_get large .lost.total)" 0 "nothing is lost"
 is "$(measure_get large 'op("readdirp") | .sum_check_pct')" 100 "the sum check holds"
 is "$(measure_get large 'op("readdirp") | .coverage_pct')" 100 "all requests are seen"
-ok "requests add up" python3 "$here/../lib/check_dump.py" "$BED_DIR/large.dump" \
+ok "requests add up" python3 tests/lib/check_dump.py "$BED_DIR/large.dump" \
 	--max-unsplit 0 --expect-op readdirp --expect-spans
 between "$(jq -s 'map(select(.op == "readdirp") | .spans | length) | max' "$BED_DIR/large.dump")" \
 	1024 4096 "calls of the largest request"

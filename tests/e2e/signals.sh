@@ -8,10 +8,10 @@
 # block it has written never notices. SIGINT, SIGTERM, SIGHUP end with a report;
 # SIGKILL and a signal at any earlier moment, with whatever there is. Detaching many places
 # is quick: at most a tenth of what perf uprobes take.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/e2e.sh
-. "$here/../lib/e2e.sh"
-e2e_begin bpftool jq
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
+e2e_needs bpftool
 
 # Writes, reads back and compares, again and again, until told to stop.
 verify_load()

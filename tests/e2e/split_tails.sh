@@ -10,19 +10,12 @@
 # median of a brick that delays nothing. Both count every operation, and the dump says
 # how each frame was split. On a client, frames are wound on one thread and unwound on
 # another, and distribute over one subvolume is passed through: they are split too.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 
-bricktop=${BRICKTOP:-$here/../../build/bricktop}
-checker=$here/../lib/check_dump.py
+checker=tests/lib/check_dump.py
 delay_us=5000
-why=$(bed_missing) && skip_all "$why"
-command -v python3 >/dev/null || skip_all "no python3 here"
-[ -x "$bricktop" ] || bail_out "no bricktop at $bricktop"
-bed_init || bail_out "no test bed"
 
 # measure RUN CLIENT TARGET [OPTION]...: fio's job under bricktop, attached before it and
 # until after it. Leaves RUN.json, RUN.dump and fio's RUN-fio.json in $BED_DIR.
@@ -31,7 +24,7 @@ measure()
 	local run=$1 client=$2 target=$3 pid
 
 	shift 3
-	"$bricktop" attach "$@" -d 60s --json -o "$BED_DIR/$run.json" \
+	"$BRICKTOP" attach "$@" -d 60s --json -o "$BED_DIR/$run.json" \
 		--dump-requests 4000="$BED_DIR/$run.dump" "$target" \
 		2>"$BED_DIR/$run.err" &
 	pid=$!

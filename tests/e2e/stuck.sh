@@ -8,20 +8,12 @@
 # clock of our own, while nothing is put into the kernel or the process. Reports
 # show it as the oldest in flight, and the walk shows its whole length, although it
 # began long before the probes were in.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
+e2e_needs strace
 
 hold=${BRICKTOP_HOLD_SECS:-12}
-why=$(bed_missing) && skip_all "$why"
-for tool in strace jq; do
-	command -v $tool >/dev/null || skip_all "no $tool here"
-done
-bed_init || bail_out "no test bed"
 
 now() { awk '{ print $1 }' /proc/uptime; }
 
@@ -74,7 +66,7 @@ test_json()
 	ok "stuck, under strace" traced stuck "$BED_B1_PATH" --json
 	after=$(now)
 	is "$(cat "$BED_DIR/trace")" '' "nothing is put into the kernel"
-	ok "nor into the process's code" "$here/../lib/check_text.py" "$BED_B1_PID"
+	ok "nor into the process's code" tests/lib/check_text.py "$BED_B1_PID"
 	is "$(jq '.processes | length' "$BED_DIR/stuck.json")" 1 "one process"
 	is "$(jq '.processes[0].pid' "$BED_DIR/stuck.json")" "$BED_B1_PID" "this brick's"
 	is "$(jq -r '.processes[0].requests[0].op' "$BED_DIR/stuck.json")" write "it stands first"

@@ -8,10 +8,9 @@
 # it to the request, and the exit status tells where nobody was left; a brick that was
 # named by its volume or its path is followed into its new process and counted on, one
 # that was named by its pid too.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/e2e.sh
-. "$here/../lib/e2e.sh"
-e2e_begin jq
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 
 load() { bed_fio "$BED_C1_MNT" room --size=1m --rw=randrw; }
 

@@ -8,16 +8,9 @@
 # only fit one case are found: VERDICT_ROUNDS rounds (1) of all cases with BRICKTOP_SEED
 # (fixed here; tests/soak/verdict.sh draws it). A case may be unsure, but must never be
 # wrong and confident; with the fixed seed it must be right.
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/lib/tap.sh
-. "$here/../lib/tap.sh"
-# shellcheck source=tests/lib/bed.sh
-. "$here/../lib/bed.sh"
-# shellcheck source=tests/lib/measure.sh
-. "$here/../lib/measure.sh"
-
-why=$(bed_missing) && skip_all "$why"
-bed_init || bail_out "no test bed"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+e2e_begin
 bed_xlators || skip_all "test xlators cannot be built here"
 
 CGROUPS=/sys/fs/cgroup

@@ -5,21 +5,11 @@
 # (below.c), bricktop attached to that process, and the kernel's own trace events counted
 # beside it. It owns the device, the cgroup, the trace instance and the sysctls it sets,
 # and puts all of them back by bed.sh's hooks. It knows nothing about what is tested.
-# Sourced after bed.sh, measure.sh and attach.sh.
+# Sourced after e2e.sh, whose e2e_needs is asked for "$BELOW".
 
 BELOW=${BRICKTOP_BUILD:-build}/tests/lib/below
 BELOW_CGROUP=
 BELOW_TRACE=
-
-# below_missing: why none of this can be had here; nothing where it can.
-below_missing()
-{
-	[ "$(id -u)" = 0 ] || { echo "needs root"; return 0; }
-	[ -x "$BELOW" ] || { echo "no $BELOW: make progs builds it"; return 0; }
-	command -v mkfs.xfs jq python3 >/dev/null ||
-		{ echo "no mkfs.xfs, jq or python3"; return 0; }
-	return 1
-}
 
 # below_mount NAME SIZE [MKFS OPTION]...: BED_<NAME>_MNT, _DEV (loop7), _NUMBER (7:7).
 below_mount()

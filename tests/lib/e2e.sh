@@ -3,10 +3,13 @@
 #
 # e2e.sh: how every end-to-end test on a bed begins: TAP, the bed, how bricktop is run
 # beside it, and whether any of it is possible here. It owns no bed and judges
-# nothing. Sourced first:
+# nothing. Sourced first, from the top of the tree; other libraries follow it:
 #
+#   cd "$(dirname "$0")/../.." || exit 1
 #   . tests/lib/e2e.sh
-#   e2e_begin jq                # the tools that this test needs, beside the bed's
+#   . tests/lib/load.sh
+#   e2e_begin
+#   e2e_needs strace            # beside what all of them do
 
 E2E_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -19,15 +22,24 @@ E2E_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/lib/attach.sh
 . "$E2E_LIB/attach.sh"
 
-# e2e_begin [TOOL]...: an empty bed; where there can be none the whole test is skipped.
+# e2e_needs PROGRAM...: where one is missing the whole test is skipped.
+e2e_needs()
+{
+	local program
+
+	for program in "$@"; do
+		command -v "$program" >/dev/null || skip_all "no $program here"
+	done
+}
+
+# e2e_begin: an empty bed; where there can be none the whole test is skipped. jq and python3
+# read every report.
 e2e_begin()
 {
-	local tool why
+	local why
 
 	why=$(bed_missing) && skip_all "$why"
-	for tool in "$@"; do
-		command -v "$tool" >/dev/null || skip_all "no $tool here"
-	done
+	e2e_needs jq python3
 	bed_init || bail_out "no test bed"
 }
 
