@@ -30,6 +30,8 @@ struct dumper {
 	__u64 marks_at; /* ... of the marks */
 };
 
+#define FRAMES_AT (sizeof(struct wire_dump) + sizeof(struct wire_who))
+
 static long dump_frame(__u32 i, struct dumper *d)
 {
 	struct walk_frame *f = walk_frame_at(d->w, i);
@@ -53,7 +55,7 @@ static long dump_frame(__u32 i, struct dumper *d)
 		.bytes = f->bytes,
 		.failed = f->failed,
 	};
-	bpf_dynptr_write(d->ptr, sizeof(struct wire_dump) + i * sizeof(out), &out, sizeof(out), 0);
+	bpf_dynptr_write(d->ptr, FRAMES_AT + i * sizeof(out), &out, sizeof(out), 0);
 	return 0;
 }
 
@@ -201,7 +203,7 @@ __noinline int dump_request(struct walk *w, struct ledger *l)
 	};
 	if (w->result < 0)
 		dump_error(w, &head);
-	d.spans_at = sizeof(head) + w->n * sizeof(struct wire_dump_frame);
+	d.spans_at = FRAMES_AT + w->n * sizeof(struct wire_dump_frame);
 	d.marks_at = d.spans_at + w->n_spans * sizeof(struct wire_span);
 	if (bpf_ringbuf_reserve_dynptr(
 		    &events, d.marks_at + w->n_marked * sizeof(struct wire_dump_marks), 0, &ptr)) {
@@ -210,6 +212,7 @@ __noinline int dump_request(struct walk *w, struct ledger *l)
 		return 0;
 	}
 	bpf_dynptr_write(&ptr, 0, &head, sizeof(head), 0);
+	bpf_dynptr_write(&ptr, sizeof(head), &w->who, sizeof(w->who), 0);
 	bpf_loop(w->n, dump_frame, &d, 0);
 	w->spans_done = 0;
 	if (l)

@@ -20,6 +20,7 @@ enum { /* fields of call_stack_t that have never moved */
        STACK_CLIENT = 0x40,
        STACK_UNIQUE = 0x48,
        STACK_STATE = 0x50,
+       STACK_UID = 0x58,
        STACK_PID = 0x60,
        STACK_HEAD_BYTES = 0x68,
        FRAME_ROOT = 0x00,
@@ -415,6 +416,13 @@ static __always_inline void walk_begin(struct walk *w, __u64 stack, __u64 *ret_n
 	w->no_raiser = 0;
 	w->raiser = 0;
 	w->stack_error = 0;
+	w->state = raw_u64(w, STACK_STATE);
+	w->who = (struct wire_who){
+		.client = raw_u64(w, STACK_CLIENT),
+		.pid = raw_u32(w, STACK_PID),
+		.uid = raw_u32(w, STACK_UID),
+		.has_app = 1,
+	};
 	*ret_next = raw_u64(w, STACK_NEXT);
 }
 

@@ -14,6 +14,7 @@
 #include "dump.bpf.h"
 #include "enter.bpf.h"
 #include "kept.bpf.h"
+#include "who.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -214,6 +215,7 @@ static __noinline int on_root(__u64 frame, __s32 result, __s32 op_errno, struct 
 	if (is_top) {
 		note_thread(proc, id);
 		note_fop(w);
+		who_read(w, l);
 	}
 	ledger = ledger_find();
 	walk_account(w, ledger);

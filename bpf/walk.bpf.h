@@ -75,6 +75,10 @@ struct walk {
 	__u32 generation;             /* of "nodes", as this walk began */
 	__u32 claim_frame;            /* whose the span claimed last is; NO_FRAME: search */
 	__u32 tail_at, pad3;          /* number of the frame being split */
+	struct wire_who who;
+	__u64 state;             /* of the request, in the process */
+	__u64 itable;            /* inode table that was checked last, ... */
+	__u64 itable_generation; /* ... with that generation of "nodes"; 0: none yet */
 	struct walk_row_memo row[WALK_MEMOS];
 	struct walk_node_memo node[WALK_MEMOS];
 	__u8 raw[256];           /* one structure of the process, as read */

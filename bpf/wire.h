@@ -318,8 +318,30 @@ struct wire_layout {
 	__u16 stack_myframes, stack_op;
 	__u16 frame_begin, frame_end, frame_this, frame_ret, frame_op;
 	__u16 stack_err_xl; /* who raised the stack's error, which lies behind; 0: not known */
+	__u16 fuse_fd;      /* of mount/fuse's state of a request: its open file */
+	__u16 fd_inode, itable_xl;
+	__u16 pad;
 };
-_Static_assert(sizeof(struct wire_layout) == 16, "wire_layout");
+_Static_assert(sizeof(struct wire_layout) == 24, "wire_layout");
+
+/* What a request is about: how the 16 bytes of wire_who.file are to be read. */
+enum wire_file {
+	WIRE_FILE_NONE,  /* not known, or no file at all; the bytes are 0 */
+	WIRE_FILE_GFID,  /* the file's gfid */
+	WIRE_FILE_ENTRY, /* a name that is not known as a file (yet); the directory's gfid */
+};
+
+/* Which file and which application a request is of. */
+struct wire_who {
+	__u8 file[16];
+	__u64 client; /* brick: address of the client_t that it came from; else 0 */
+	__s32 pid;    /* of the application, where that runs; negative: GlusterFS's own */
+	__u32 uid;
+	__u8 kind;    /* enum wire_file */
+	__u8 has_app; /* 1: client, pid and uid are known */
+	__u8 pad[6];
+};
+_Static_assert(sizeof(struct wire_who) == 40, "wire_who");
 
 /* Map "nodes": an xlator of a process -> its place in a target's graph. */
 struct wire_node_key {
@@ -441,7 +463,7 @@ struct wire_dump {
 	__s32 op_errno;
 	__s32 stack_error;          /* where result < 0: the stack's last error, and the layer of */
 	__u16 raiser, raiser_known; /* who raised it (0: nobody that is known) */
-	/* then n_frames wire_dump_frame, n_spans wire_span, n_marks wire_dump_marks */
+	/* then a wire_who, n_frames wire_dump_frame, n_spans wire_span, n_marks wire_dump_marks */
 };
 _Static_assert(sizeof(struct wire_dump) == 56, "wire_dump");
 

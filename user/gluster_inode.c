@@ -173,16 +173,8 @@ static bool read_child_path(struct gluster_proc *gp, const uint64_t *words, unsi
 	return true;
 }
 
-static void print_gfid(const uint8_t g[16], char text[GLUSTER_GFID_TEXT])
-{
-	snprintf(text, GLUSTER_GFID_TEXT,
-		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", g[0], g[1],
-		 g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12], g[13], g[14],
-		 g[15]);
-}
-
 bool gluster_inode_in(struct gluster_proc *gp, const struct gluster_tables *tables, uint64_t block,
-		      char gfid[GLUSTER_GFID_TEXT], char *file, size_t file_size)
+		      char gfid[TEXT_GFID], char *file, size_t file_size)
 {
 	uint64_t words[BLOCK_BYTES / 8], inode = 0;
 	size_t len = sizeof(words);
@@ -204,7 +196,7 @@ bool gluster_inode_in(struct gluster_proc *gp, const struct gluster_tables *tabl
 	if (!read_loc_path(gp, words, i, LOC_PARENT, path) &&
 	    !read_child_path(gp, words, i, inode, path)) {
 		if (read_gfid(gp, inode, raw))
-			print_gfid(raw, gfid);
+			text_gfid(gfid, raw);
 		read_path(gp, inode, path);
 		if (!path[0] && !read_loc_path(gp, words, i, LOC_INODE, path))
 			path[0] = '\0';

@@ -8,9 +8,9 @@
 #define BRICKTOP_GLUSTER_INODE_H
 
 #include "gluster_graph.h"
+#include "text.h"
 
 #define GLUSTER_MAX_TABLES 256
-#define GLUSTER_GFID_TEXT  37
 
 struct gluster_tables {
 	uint64_t addr[GLUSTER_MAX_TABLES];
@@ -25,6 +25,6 @@ void gluster_tables_find(struct gluster_proc *gp, struct gluster_tables *ret_tab
  * local data. False where there is none. gfid and file are "" where unknown, and sanitized.
  */
 bool gluster_inode_in(struct gluster_proc *gp, const struct gluster_tables *tables, uint64_t block,
-		      char gfid[GLUSTER_GFID_TEXT], char *file, size_t file_size);
+		      char gfid[TEXT_GFID], char *file, size_t file_size);
 
 #endif

@@ -38,7 +38,9 @@ struct gluster_layout {
 	uint16_t fd_inode, inode_ia_type, inode_dentry_list, dentry_name, dentry_parent;
 	uint8_t dentry_name_inline; /* 1: the name is a char array at dentry_name (11) */
 	uint8_t frame_time_is_wall; /* 1: struct timeval of gettimeofday (3.12) */
-	uint16_t itable_active;     /* inode table: list head of active inodes */
+	uint16_t itable_active;     /* inode table: list head of active inodes, */
+	uint16_t itable_xl;         /* and the xlator that it is of */
+	uint16_t fuse_fd;           /* fuse_state_t: open file of a request */
 	uint16_t rpcsvc_xid, client_bound_xl, client_uid;
 	uint8_t client_uid_inline;
 	/* statistics: address of wound(fop) = xl + stat_wound + fop * stat_stride, and so on */

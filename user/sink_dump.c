@@ -195,19 +195,37 @@ static void put_head(FILE *out, const struct wire_dump *head, const struct sink_
 		put_error(out, head, names);
 }
 
+/* Which file, and for which application; null where it is not known. */
+static void put_who(FILE *out, const struct wire_who *who)
+{
+	char gfid[TEXT_GFID];
+
+	if (who->kind == WIRE_FILE_GFID || who->kind == WIRE_FILE_ENTRY)
+		fprintf(out, ",\"gfid\":\"%s\",\"entry\":%s", text_gfid(gfid, who->file),
+			bool_name(who->kind == WIRE_FILE_ENTRY));
+	else
+		fputs(",\"gfid\":null,\"entry\":null", out);
+	if (who->has_app)
+		fprintf(out, ",\"app_pid\":%d,\"uid\":%u,\"client\":\"0x%" PRIx64 "\"", who->pid,
+			who->uid, (uint64_t)who->client);
+	else
+		fputs(",\"app_pid\":null,\"uid\":null,\"client\":null", out);
+}
+
 /* Where frames, spans and marks lie; the record may be longer (the ring hands out fixed sizes). */
 static int check_record(const void *record, size_t len, struct wire_dump *ret_head)
 {
 	size_t need;
 
-	if (len < sizeof(*ret_head))
+	if (len < sizeof(*ret_head) + sizeof(struct wire_who))
 		return -EBADMSG;
 	memcpy(ret_head, record, sizeof(*ret_head));
 	if (ret_head->n_frames > WIRE_MAX_FRAMES ||
 	    ret_head->n_spans > WIRE_LEDGER + WIRE_OVERFLOW ||
 	    ret_head->n_marks > ret_head->n_frames)
 		return -EBADMSG;
-	need = sizeof(*ret_head) + ret_head->n_frames * sizeof(struct wire_dump_frame) +
+	need = sizeof(*ret_head) + sizeof(struct wire_who) +
+	       ret_head->n_frames * sizeof(struct wire_dump_frame) +
 	       ret_head->n_spans * sizeof(struct wire_span) +
 	       ret_head->n_marks * sizeof(struct wire_dump_marks);
 	return len < need ? -EBADMSG : 0;
@@ -217,9 +235,13 @@ static int put_record(FILE *out, const char *record, const struct wire_dump *hea
 		      const struct sink_dump_names *names)
 {
 	const char *at = record + sizeof(*head);
+	struct wire_who who;
 	int err = 0;
 
+	memcpy(&who, at, sizeof(who));
+	at += sizeof(who);
 	put_head(out, head, names);
+	put_who(out, &who);
 	fputs(",\"frames\":[", out);
 	for (unsigned int i = 0; i < head->n_frames && !err; i++) {
 		struct wire_dump_frame f; /* copied out: a record need not be aligned */

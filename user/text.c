@@ -173,6 +173,15 @@ char *text_count(char *buf, size_t size, double value)
 	return print_scaled(buf, size, value, 1000.0, units, 6);
 }
 
+char *text_gfid(char buf[TEXT_GFID], const uint8_t g[16])
+{
+	snprintf(buf, TEXT_GFID,
+		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", g[0], g[1],
+		 g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12], g[13], g[14],
+		 g[15]);
+	return buf;
+}
+
 static int find_unit(const char *s, uint64_t default_unit_ns, uint64_t *ret_unit_ns)
 {
 	static const struct {

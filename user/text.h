@@ -21,6 +21,10 @@ char *text_duration(char *buf, size_t size, double ns);
 char *text_bytes(char *buf, size_t size, double bytes);
 char *text_count(char *buf, size_t size, double value);
 
+/* "f4b1...-...": the 16 bytes of a gfid or another UUID; TEXT_GFID bytes with the NUL. */
+#define TEXT_GFID 37
+char *text_gfid(char buf[TEXT_GFID], const uint8_t gfid[16]);
+
 /* "10", "10s", "250ms", "1m" -> ns. 0 or -EINVAL/-ERANGE. A bare number is in default_unit_ns. */
 int text_parse_duration(const char *s, uint64_t default_unit_ns, uint64_t *ret_ns);
 

@@ -120,6 +120,9 @@ static int tell_proc(struct watch *w, struct source *src)
 		.frame_ret = l->frame_ret,
 		.frame_op = l->frame_op,
 		.stack_err_xl = l->stack_err_xl,
+		.fuse_fd = l->fuse_fd,
+		.fd_inode = l->fd_inode,
+		.itable_xl = l->itable_xl,
 	};
 	struct wire_proc proc = {
 		.root = w->gp->root_xl_addr ? WIRE_ROOT_CLIENT : WIRE_ROOT_BRICK,

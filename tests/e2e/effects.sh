@@ -50,6 +50,17 @@ counts_are()
 		--volume "$BED_VOLUME" "${@:2}"
 }
 
+# dumped NAME OP PATH: how many requests of a dump are about that, and are they names in it.
+dumped()
+{
+	local gfid
+
+	gfid=$(getfattr --absolute-names -n glusterfs.gfid.string --only-values "$3")
+	jq -r --arg op "$2" --arg gfid "$gfid" \
+		'select(.op == $op and .gfid == $gfid) | .entry' "$BED_DIR/$1.dump" |
+		sort | uniq -c | xargs
+}
+
 fio_total()
 {
 	for job in "$BED_DIR"/data-{4k,128k}.json; do
@@ -87,6 +98,12 @@ test_failures()
 		counts_are b1 --chain --min-failed 200
 	ok "client: likewise" counts_are c1 --chain --min-failed 200
 	ok "brick: the dump says the same" dump_ok b1 --expect-failed --max-unsplit 0
+	is "$(jq -r 'select(.gfid == null) | .op' "$BED_DIR/b1.dump")" "" \
+		"brick: the dump knows what each request is about"
+	is "$(dumped b1 setxattr "$BED_C1_MNT/names/name3")" "1 false" \
+		"brick: a setxattr by its file's gfid"
+	is "$(dumped b1 mkdir "$BED_C1_MNT/vain")" "1 true" \
+		"brick: what is not there yet, or never, by its directory's"
 	is "$(rows_with b1 '.errors == null and .count == $op.count')" 0 \
 		"brick: only where an xlator makes several calls, none is known"
 }

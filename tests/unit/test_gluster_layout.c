@@ -38,6 +38,8 @@ static void test_10(void)
 	is_int(l->stat_stride, 0x40, "slot");
 	is_int(l->lat_base + l->lat_total, 0xd8, "latency total");
 	is_int(l->api_fops, 0x60, "xlator_api.fops");
+	is_int(l->fuse_fd, 0xd8, "fuse_state.fd");
+	is_int(l->itable_xl, 0x48, "inode_table.xl");
 	is_int(l->lat_type, GLUSTER_LAT_U64_NS, "nanoseconds");
 }
 
@@ -96,6 +98,11 @@ static void test_all(void)
 		ok(l->stack_err_xl > l->stack_op &&
 			   (l->stack_ctime == ABSENT || l->stack_err_xl + 16 == l->stack_ctime),
 		   "%s: a stack's error lies between op and ctime", l->releases);
+		ok(l->fuse_fd == (l->max_fop < 59 ? 0xc8 : 0xd8),
+		   "%s: offsets of copy_file_range lie before a request's fd", l->releases);
+		ok(l->itable_active - l->itable_xl ==
+			   (l->max_fop == 59 && l->dentry_name_inline ? 0x18 : 0x20),
+		   "%s: a table's xlator lies before its lists", l->releases);
 		ok(l->max_fop < GLUSTER_MAX_FOP, "%s: fops fit", l->releases);
 	}
 }

@@ -55,10 +55,11 @@ static struct sink *open_sink(int out_fd, int dump_fd, size_t max_reports, size_
 
 static void *make_dump(size_t *ret_len)
 {
-	struct wire_dump *d = calloc(1, sizeof(*d));
+	size_t len = sizeof(struct wire_dump) + sizeof(struct wire_who);
+	struct wire_dump *d = calloc(1, len);
 
 	d->tid = 1;
-	*ret_len = sizeof(*d);
+	*ret_len = len;
 	return d;
 }
 

@@ -19,6 +19,7 @@
 
 struct record {
 	struct wire_dump head;
+	struct wire_who who;
 	struct wire_dump_frame frames[N_FRAMES];
 	struct wire_span spans[N_SPANS];
 	struct wire_dump_marks marks[N_MARKS];
@@ -92,6 +93,16 @@ static void make_marks(struct record *r)
 	}
 }
 
+/* A name that is created, by a process of GlusterFS's own. */
+static const struct wire_who some_who = {
+	.file = { 0xfe, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
+	.client = 0x7f0033445566,
+	.pid = -6,
+	.uid = 4294967295U,
+	.kind = WIRE_FILE_ENTRY,
+	.has_app = 1,
+};
+
 static void make_record(struct record *r)
 {
 	memset(r, 0, sizeof(*r));
@@ -108,6 +119,7 @@ static void make_record(struct record *r)
 				      .stack_error = 28,
 				      .raiser = WIRE_LAYER_XLATOR + 2,
 				      .raiser_known = 1 };
+	r->who = some_who;
 	r->frames[0] = make_frame(0, 0xffff, 9007199254740993ULL, 9007199254745993ULL, 4000,
 				  WIRE_FRAME_COUNTED);
 	r->frames[1] = make_frame(1, 0, 9007199254741493ULL, 9007199254745493ULL, 3000,
@@ -204,7 +216,17 @@ static void test_line(void)
 	is_str(json_string_value(
 		       json_object_get(json_array_get(json_object_get(doc, "marks"), 0), "this")),
 	       "posix", "marks say where the frame ended");
+	is_str(json_string_value(json_object_get(doc, "gfid")),
+	       "fe010203-0405-0607-0809-0a0b0c0d0e0f", "the gfid");
+	ok(json_is_true(json_object_get(doc, "entry")), "which is the directory's");
+	is_int(int_at(doc, "app_pid"), -6, "a pid of GlusterFS's own");
+	is_int(int_at(doc, "uid"), 4294967295LL, "and a large uid");
 	json_decref(doc);
+	free(text);
+	r.who = (struct wire_who){ 0 };
+	text = render(&r, sizeof(r), &err);
+	ok(strstr(text, "\"gfid\":null,\"entry\":null,\"app_pid\":null,\"uid\":null"),
+	   "what is not known is null");
 	free(text);
 }
 
@@ -214,14 +236,17 @@ static void test_unsplit_names(void)
 					    "unreadable",     "absurd",    "ledger",
 					    "frames",         "order",     "storage_busy",
 					    "unknown_xlator", "skipped",   "marks" };
-	struct wire_dump head = { .tid = 1 };
+	struct {
+		struct wire_dump head;
+		struct wire_who who;
+	} r = { .head.tid = 1 };
 
 	for (unsigned int i = 0; i <= WIRE_LOSSES; i++) {
 		char expect[64], *text;
 		int err;
 
-		head.unsplit = (uint8_t)i;
-		text = render(&head, sizeof(head), &err);
+		r.head.unsplit = (uint8_t)i;
+		text = render(&r, sizeof(r), &err);
 		snprintf(expect, sizeof(expect), "\"unsplit\":\"%s\"", i ? want[i - 1] : "");
 		ok(err == 0 && strstr(text, expect) != NULL, "unsplit %u is %s", i, expect);
 		free(text);
