@@ -126,6 +126,8 @@ bed_teardown()
 		ns) bed_end_ns "$a" "$b" ;;
 		mount) bed_umount "$a" ;;
 		fuse) bed_mounted "$a" && umount -l "$a" 2>/dev/null ;;
+		cgroup) bed_cgroup_end "$a" ;;
+		write) echo "$b" >"$a" ;;
 		esac
 	done < <(tac "$dir/state")
 	if grep -qF " $dir/" /proc/self/mounts; then
@@ -135,6 +137,60 @@ bed_teardown()
 	[ -n "${BED_KEEP-}" ] && bed_say "kept: $dir" && return 0
 	rm -rf --one-file-system "$dir"
 }
+
+# bed_write FILE VALUE [BACK [OLD]]: a setting of the host, until bed_unwrite FILE or the
+# bed goes down: then OLD (what is in BACK now) is written to BACK (FILE).
+declare -A BED_BACK
+
+bed_write()
+{
+	local back=${3:-$1} old
+
+	if [ -z "${BED_BACK[$1]-}" ]; then
+		old=${4-$(cat "$back")} || return 1
+		bed_record "write $back $old"
+		BED_BACK[$1]="$back $old"
+	fi
+	echo "$2" >"$1"
+}
+
+bed_unwrite()
+{
+	local back old
+
+	read -r back old <<<"${BED_BACK[$1]-}"
+	[ -n "$back" ] && echo "$old" >"$back" && unset "BED_BACK[$1]"
+}
+
+# bed_cgroups CONTROLLER: where cgroup v1 has its groups; fails where there is none.
+bed_cgroups()
+{
+	awk -v name="$1" '$3 == "cgroup" && ("," $4 ",") ~ ("," name ",") {
+		print $2; found = 1; exit } END { exit !found }' /proc/self/mounts
+}
+
+# bed_cgroup CONTROLLER NAME: a group, empty; BED_<NAME>_CGROUP is its folder.
+bed_cgroup()
+{
+	local root
+
+	root=$(bed_cgroups "$1") || return 1
+	bed_set "$2" CGROUP "$root/bricktop-$2-$$"
+	bed_record "cgroup $(bed_get "$2" CGROUP)"
+	mkdir "$(bed_get "$2" CGROUP)"
+}
+
+# bed_cgroup_end DIR: with it go its limits; who is in it goes to the group above.
+bed_cgroup_end()
+{
+	local pid
+
+	[ -d "$1" ] || return 0
+	while read -r pid; do
+		echo "$pid" >"$(dirname "$1")/cgroup.procs"
+	done <"$1/cgroup.procs"
+	rmdir "$1"
+} 2>/dev/null
 
 BED_HOOKS=()
 

@@ -4,11 +4,11 @@
 # below.sh: an XFS on a loop device of its own, a load on it whose layer is known
 # (below.c), bricktop attached to that process, and the kernel's own trace events counted
 # beside it. It owns the device, the cgroup, the trace instance and the sysctls it sets,
-# and puts all of them back by bed.sh's hooks. It knows nothing about what is tested.
+# and bed.sh puts all of them back. It knows nothing about what is tested.
 # Sourced after e2e.sh, whose e2e_needs is asked for "$BELOW".
 
 BELOW=${BRICKTOP_BUILD:-build}/tests/lib/below
-BELOW_CGROUP=
+BED_BELOW_CGROUP=
 BELOW_TRACE=
 
 # below_mount NAME SIZE [MKFS OPTION]...: BED_<NAME>_MNT, _DEV (loop7), _NUMBER (7:7).
@@ -28,32 +28,21 @@ below_mount()
 # below_limit NUMBER IOPS: reads of that device, of the loads started from now on; 0: none.
 below_limit()
 {
-	local root
-
-	root=$(awk '$3 == "cgroup" && $4 ~ /blkio/ { print $2; exit }' /proc/self/mounts)
-	[ -n "$root" ] || return 1
-	if [ -z "$BELOW_CGROUP" ]; then
-		BELOW_CGROUP=$root/bricktop-below-$$
-		mkdir "$BELOW_CGROUP" || return 1
-		bed_on_exit rmdir "$BELOW_CGROUP"
+	if [ -z "$BED_BELOW_CGROUP" ]; then
+		bed_cgroup blkio below || return 1
 	fi
-	echo "$1 $2" >"$BELOW_CGROUP/blkio.throttle.read_iops_device"
+	echo "$1 $2" >"$BED_BELOW_CGROUP/blkio.throttle.read_iops_device"
 }
 
 # below_dirty NAME BYTES: vm.NAME_bytes, for this test only. Of it and vm.NAME_ratio the one
 # that is not in use reads 0: the other is what has to be put back.
 below_dirty()
 {
-	local unit old
+	local unit=bytes
 
-	for unit in bytes ratio; do
-		old=$(cat "/proc/sys/vm/$1_$unit") || return 1
-		[ "$old" = 0 ] || bed_on_exit below_write "$old" "/proc/sys/vm/$1_$unit"
-	done
-	below_write "$2" "/proc/sys/vm/$1_bytes"
+	[ "$(cat "/proc/sys/vm/$1_bytes")" != 0 ] || unit=ratio
+	bed_write "/proc/sys/vm/$1_bytes" "$2" "/proc/sys/vm/$1_$unit"
 }
-
-below_write() { echo "$1" >"$2"; }
 
 # ---- trace events -------------------------------------------------------
 
@@ -110,7 +99,7 @@ below_start()
 	shift
 	mkfifo "$BED_DIR/$name.go" || return 1
 	(
-		[ -z "$BELOW_CGROUP" ] || echo "$BASHPID" >"$BELOW_CGROUP/tasks"
+		[ -z "$BED_BELOW_CGROUP" ] || echo "$BASHPID" >"$BED_BELOW_CGROUP/tasks"
 		exec "$BELOW" "$@" <"$BED_DIR/$name.go" >"$BED_DIR/$name.clocks" \
 			2>"$BED_DIR/$name.load-err"
 	) &
