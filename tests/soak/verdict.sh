@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # bricktop: timeout 1200
 #
-# tests/e2e/verdict.sh with what BRICKTOP_SEED draws, three rounds of it.
+# tests/e2e/verdict.sh with what BRICKTOP_SEED draws: three rounds of all cases, also of
+# those that take long.
 : "${BRICKTOP_SEED:=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}"
-export BRICKTOP_SEED
-export VERDICT_ROUNDS=3
-export VERDICT_CASES="xlator pool sleepers cpu throttled fsync healthy"
+: "${VERDICT_ROUNDS:=3}"
+export BRICKTOP_SEED VERDICT_ROUNDS
+export VERDICT_CASES="xlator pool sleepers cpu hogs held device_brick fsync lock_brick"
+VERDICT_CASES+=" throttle_brick lock log throttle device queue healthy busy few idler"
 exec "$(dirname "$0")/../e2e/verdict.sh"

@@ -1,0 +1,111 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # CASE and WANTED are for the test
+# SPDX-License-Identifier: Apache-2.0
+#
+# causes_process.sh: plain processes on XFS that are slow for one known reason each, and
+# one that is not. The process is fio. Sourced after causes.sh, which says what a case is.
+
+# Large writes to one file.
+cause_lock()
+{
+	local jobs bs
+
+	draw 4 12; jobs=$DRAWN
+	pick 256k 512k 1m 2m; bs=$DRAWN
+	CASE="$jobs threads write $bs to one file"
+	WANTED='^inode-lock '
+	cause_xfs "$1" 400m &&
+		cause_fio "$1" --filename=one --size=64m --rw=randwrite --bs="$bs" \
+			--numjobs="$jobs" && cause_watch_process "$1"
+}
+
+# Creates on the smallest log that mkfs makes of a small XFS, more than its device takes:
+# the log has no room until what is in it has been written elsewhere. That is work of the
+# kernel's own threads, so the limit is on everybody.
+cause_log()
+{
+	local threads iops file number i
+
+	draw 6 12; threads=$DRAWN
+	draw 30 90; iops=$DRAWN
+	CASE="$threads threads create on a log of 900 blocks, $iops writes a second"
+	WANTED='^log '
+	cause_slow_xfs "$1" 299m --unsupported -m reflink=0,rmapbt=0 -l size=900b || return 1
+	for ((i = 0; i < threads; i++)); do
+		mkdir "$BED_DIR/$1.xfs/$i"
+	done
+	number=$(cause_number "$1-below")
+	file=$(bed_cgroups blkio)/blkio.throttle.write_iops_device || return 1
+	bed_write "$file" "$number $iops" "$file" "$number 0" &&
+		cause_fio "$1" --ioengine=filecreate --filesize=4k --nrfiles=15000 \
+			--filename_format="\$jobnum/\$filenum" --numjobs="$threads" &&
+		cause_watch_process "$1"
+	i=$?
+	bed_unwrite "$file"
+	return "$i"
+}
+
+cause_throttle()
+{
+	local mib jobs bs
+
+	draw 4 24; mib=$DRAWN
+	draw 1 4; jobs=$DRAWN
+	pick 64k 128k 256k; bs=$DRAWN
+	CASE="$jobs threads write $bs, $mib MiB may be dirty"
+	WANTED='^throttle '
+	cause_xfs "$1" 4g && cause_dirty "$mib" &&
+		cause_fio "$1" --size=600m --rw=write --bs="$bs" --numjobs="$jobs" &&
+		cause_watch_process "$1"
+	cause_undirty "$?"
+}
+
+cause_device()
+{
+	local jobs iops
+
+	draw 1 6; jobs=$DRAWN
+	draw 120 400; iops=$DRAWN
+	CASE="a device of $iops reads a second, $jobs jobs"
+	WANTED='^device block device$'
+	cause_slow_xfs "$1" 300m &&
+		cause_fio "$1" --rw=randread --direct=1 --numjobs="$jobs" &&
+		cause_limit "$1" "$CAUSE_LIMIT" "$(cause_number "$1-below") $iops" &&
+		cause_watch_process "$1"
+}
+
+# More readers than the 128 requests that a loop device takes at a time: the others' wait
+# in its scheduler.
+cause_queue()
+{
+	local jobs iops file
+
+	draw 500 620; jobs=$DRAWN
+	draw 2000 4000; iops=$DRAWN
+	CASE="$jobs readers, a device of $iops reads a second"
+	WANTED='^block-queue '
+	cause_slow_xfs "$1" 300m || return 1
+	file=$(cause_queue_file "$1" queue/scheduler)
+	bed_write "$file" mq-deadline "$file" none &&
+		echo 1024 >"${file%/*}/nr_requests" &&
+		cause_fio "$1" --filename=one --size=16m --rw=randread --direct=1 \
+			--numjobs="$jobs" &&
+		cause_limit "$1" "$CAUSE_LIMIT" "$(cause_number "$1-below") $iops" &&
+		cause_watch_process "$1"
+	jobs=$?
+	bed_unwrite "$file"
+	return "$jobs"
+}
+
+# It reads what is in the page cache, now and then.
+cause_idler()
+{
+	local rate
+
+	draw 100 2000; rate=$DRAWN
+	CASE="a process that reads $rate cached blocks a second"
+	WANTED='^nothing-stands-out '
+	cause_xfs "$1" 300m &&
+		cause_fio "$1" --rw=randread --invalidate=0 --rate_iops="$rate" &&
+		cause_watch_process "$1"
+}
