@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "raise.bpf.h"
 #include "wire.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -117,18 +118,6 @@ static __always_inline struct wire_dev *dev_get(const struct wire_dev_row *row)
 	__u32 i = row->index + cfg.dev_rows * (bpf_get_smp_processor_id() % (cfg.shards ?: 1));
 
 	return bpf_map_lookup_elem(&dev_pool, &i);
-}
-
-static __always_inline void raise_max(__u64 *max, __u64 v)
-{
-	__u64 old = *max;
-
-	/* a lost race is tried once more; after that another CPU's maximum is as good */
-	if (v > old && __sync_val_compare_and_swap(max, old, v) != old) {
-		old = *max;
-		if (v > old)
-			__sync_val_compare_and_swap(max, old, v);
-	}
 }
 
 static __always_inline void count_in(__u32 *buckets, __u64 v)

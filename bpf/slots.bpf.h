@@ -14,6 +14,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "raise.bpf.h"
 #include "wire.h"
 
 const volatile struct wire_cfg cfg SEC(".rodata.cfg");
@@ -129,18 +130,6 @@ static __always_inline struct wire_pool_slot *slot_get(const struct wire_slot_ke
 	__u32 *at = slot_number(key);
 
 	return at ? slot_at(*at) : NULL;
-}
-
-static __always_inline void raise_max(__u64 *max, __u64 v)
-{
-	__u64 old = *max;
-
-	/* a lost race is tried once more; after that another CPU's maximum is as good */
-	if (v > old && __sync_val_compare_and_swap(max, old, v) != old) {
-		old = *max;
-		if (v > old)
-			__sync_val_compare_and_swap(max, old, v);
-	}
 }
 
 /* Enter one passage: self_ns <= incl_ns. */

@@ -46,7 +46,7 @@ struct walk_node_memo {
 /* Scratch of one thread: uprobe programs can be preempted. */
 struct walk {
 	__u32 n, n_stacks;
-	__u32 n_joined, pad2;             /* copies that share the place of an earlier one */
+	__u32 n_joined;                   /* copies that share the place of an earlier one */
 	__u32 first[WIRE_MAX_STACKS + 1]; /* frames of stack s: first[s] .. first[s + 1] - 1 */
 	__u32 cursor[WIRE_MAX_STACKS];
 	__u64 stack[WIRE_MAX_STACKS];
@@ -54,9 +54,9 @@ struct walk {
 	__u64 span_pos, spans_from; /* numbers of spans: next, first looked at */
 	__u32 n_spans, spans_done;  /* looked at, dumped */
 	__u64 max_end;
-	__u64 newest_mark;        /* where the newest pass of the root begins */
-	__u32 newest, newest_pad; /* frame that the root wound last */
-	__u64 original; /* of a copy: the stack of its request, which waits; 0: none does */
+	__u64 newest_mark;     /* where the newest pass of the root begins */
+	__u32 newest, tail_at; /* frames: that the root wound last, that is being split */
+	__u64 original;        /* of a copy: the stack of its request, which waits; 0: none does */
 	__s64 result;
 	__u64 raiser; /* result < 0: the xlator that raised that error; 0: the root did */
 	__u64 bytes;  /* moved by all spans of the request */
@@ -74,7 +74,6 @@ struct walk {
 	__u16 no_bytes;               /* 1: what its frames moved is not known */
 	__u32 generation;             /* of "nodes", as this walk began */
 	__u32 claim_frame;            /* whose the span claimed last is; NO_FRAME: search */
-	__u32 tail_at, pad3;          /* number of the frame being split */
 	struct wire_who who;
 	__u64 state;             /* of the request, in the process */
 	__u64 itable;            /* inode table that was checked last, ... */
