@@ -7,11 +7,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "gluster_stuck.h"
 #include "tap.h"
 #include "unit/gluster_image.h"
@@ -125,24 +125,6 @@ static void test_strange_path(const struct gluster_layout *l)
 
 /* ---- a process that plays one -------------------------------------------------- */
 
-static pid_t fork_actor(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
-	return pid;
-}
-
-static void end_actor(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static void test_process(const struct gluster_layout *l)
 {
 	struct gluster_anchor anchor;
@@ -154,10 +136,10 @@ static void test_process(const struct gluster_layout *l)
 
 	image_make(&im, l, 0);
 	anchor = image_anchor(&im);
-	pid = fork_actor();
+	pid = child_start();
 	if (procmem_open(pid, &pm)) {
 		skip("another process", "its memory may not be read");
-		end_actor(pid);
+		child_end(pid);
 		return;
 	}
 	memset(im.mem, 0xff, IMAGE_BYTES); /* ours is not what is read */
@@ -166,11 +148,11 @@ static void test_process(const struct gluster_layout *l)
 		diag("%s", err);
 	if (rc) {
 		procmem_close(pm);
-		end_actor(pid);
+		child_end(pid);
 		return;
 	}
 	check_stuck(gp, "posix");
-	end_actor(pid);
+	child_end(pid);
 	ok(gluster_proc_refresh(gp, err, sizeof(err)) == -ESRCH, "%s: and told when it is gone",
 	   l->releases);
 	gluster_proc_close(gp);
@@ -220,7 +202,7 @@ static void test_library(const struct gluster_layout *l, void (*damage)(void), c
 	image_make(&im, l, 0);
 	if (damage)
 		damage();
-	pid = fork_actor();
+	pid = child_start();
 	rc = gluster_proc_open(pid, &gp, err, sizeof(err));
 	if (rc == -EACCES || rc == -EPERM)
 		skip("a library that exports the anchor", "other processes may not be read");
@@ -229,7 +211,7 @@ static void test_library(const struct gluster_layout *l, void (*damage)(void), c
 		diag("%d: %s", rc, err);
 	if (!rc)
 		gluster_proc_close(gp);
-	end_actor(pid);
+	child_end(pid);
 	im.global_at = 0;
 	dlclose(handle);
 }
@@ -238,7 +220,7 @@ static void test_no_gluster(void)
 {
 	struct gluster_proc *gp;
 	char err[256] = "";
-	pid_t pid = fork_actor();
+	pid_t pid = child_start();
 	int rc = gluster_proc_open(pid, &gp, err, sizeof(err));
 
 	ok(rc == -ENOENT || rc == -EACCES, "a process without GlusterFS is none: %s", err);

@@ -8,30 +8,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "procmem.h"
 #include "tap.h"
-
-static pid_t fork_child(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
 
 /* Two pages, the second unreadable; a string ends with the first, another runs into the second. */
 static char *make_pages(void)
@@ -67,14 +49,14 @@ static void test_process(void)
 	char *page = make_pages();
 	uint64_t at = (uint64_t)(uintptr_t)page, value = 0, failures;
 	struct procmem *pm = NULL;
-	pid_t pid = fork_child();
+	pid_t pid = child_start();
 	uint32_t half = 0;
 	char buf[8192];
 	int err = procmem_open(pid, &pm);
 
 	if (err == -EACCES || err == -EPERM) {
 		skip("reading a process", "not permitted here");
-		end_child(pid);
+		child_end(pid);
 		return;
 	}
 	is_int(err, 0, "a child opens");
@@ -94,7 +76,7 @@ static void test_process(void)
 	is_int(procmem_read_u64(pm, 8, &value), -EFAULT, "almost null");
 	ok(value == 5, "an out-parameter is left alone");
 	is_int((long long)(procmem_read_failures(pm) - failures), 4, "failures are counted");
-	end_child(pid);
+	child_end(pid);
 	is_int(procmem_read(pm, at, buf, 8), -ESRCH, "the process is gone");
 	procmem_close(pm);
 	munmap(page, 4096);
@@ -103,7 +85,7 @@ static void test_process(void)
 static void test_gone(void)
 {
 	struct procmem *pm = NULL;
-	pid_t pid = fork_child();
+	pid_t pid = child_start();
 	struct procmaps maps = { 0 };
 
 	kill(pid, SIGKILL);

@@ -7,30 +7,12 @@
 #include "session.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "procmem.h"
 #include "tap.h"
-
-static pid_t start_child(void)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		for (;;)
-			pause();
-	}
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
 
 static void describe(struct target *t, pid_t pid)
 {
@@ -83,11 +65,11 @@ static void test_ended(void)
 	struct target t[2];
 	struct session *s;
 	char err[512];
-	pid_t pid = start_child();
+	pid_t pid = child_start();
 
 	describe(&t[0], getpid());
 	describe(&t[1], pid);
-	end_child(pid);
+	child_end(pid);
 	is_int(open_session(t, 2, &s, err, sizeof(err)), 0, "one of two has ended");
 	ok(strstr(err, "cannot be watched"), "that is said: %s", err);
 	is_report(s, 1, "cannot be watched", "ended");
@@ -101,7 +83,7 @@ static void test_recycled(void)
 	struct target t[2];
 	struct session *s;
 	char err[512];
-	pid_t pid = start_child();
+	pid_t pid = child_start();
 
 	describe(&t[0], getpid());
 	describe(&t[1], pid);
@@ -113,7 +95,7 @@ static void test_recycled(void)
 	is_int(open_session(t, 2, &s, err, sizeof(err)), 0, "both are those that were found");
 	is_str(err, "", "nothing is left out");
 	session_close(s);
-	end_child(pid);
+	child_end(pid);
 }
 
 static void test_too_many(void)

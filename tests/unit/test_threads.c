@@ -7,12 +7,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "clock.h"
 #include "tap.h"
 
@@ -147,17 +146,12 @@ static void test_gone(void)
 {
 	const struct model_thread *rows = NULL;
 	struct threads *threads;
-	pid_t pid = fork();
+	pid_t pid = child_start();
 	size_t n = 0;
 
-	if (pid == 0) {
-		pause();
-		_exit(0);
-	}
 	is_int(threads_open(pid, &threads), 0, "a child is opened");
 	is_int(threads_read(threads, &rows, &n), 0, "and read");
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	child_end(pid);
 	is_int(threads_read(threads, &rows, &n), -ESRCH, "a process that is gone");
 	threads_close(threads);
 	is_int(threads_open(pid, &threads), -ENOENT, "is not there any more");
