@@ -23,8 +23,8 @@ int sink_table_walk(FILE *out, const struct snap_op *op, const struct sink_style
 int sink_table_memory(FILE *out, const struct snap_op *op, const struct sink_style *st);
 
 /*
- * A process's own file operations, one row each: those of ops[0 ... n - 1] for which is_row()
- * holds. self and incl are the same there. Nothing where there is none.
+ * A process's own file operations, one row each, inclusive: those of ops[0 ... n - 1] for which
+ * is_row() holds. Nothing where there is none.
  */
 void sink_table_local(FILE *out, const struct snap_op *ops, size_t n,
 		      bool (*is_row)(const struct snap_op *op), const struct sink_style *st);

@@ -82,7 +82,6 @@ static double op_total_ns(const struct snap_op *op)
 	return op->incl.valid ? op->incl.mean * (double)op->count : 0;
 }
 
-/* Where users' time goes, operation by operation; one operation needs no such line. */
 /* Time of all users' requests of a target together, in ns. */
 static double users_total_ns(const struct snap_target *t)
 {
@@ -94,6 +93,7 @@ static double users_total_ns(const struct snap_target *t)
 	return total;
 }
 
+/* Where users' time goes, operation by operation; one operation needs no such line. */
 static void put_op_shares(FILE *out, const struct snap_target *t, const struct sink_style *st)
 {
 	double total = users_total_ns(t);
@@ -222,6 +222,31 @@ static bool is_minor(const struct snapshot *snap, const struct snap_target *t,
 	return op_total_ns(op) < users_total_ns(t) / 100;
 }
 
+/*
+ * Beside requests they are housekeeping, and one line each will do; where there are none, as of
+ * any process that is not GlusterFS's, they are what is asked about, and their layers follow.
+ */
+static int put_local(FILE *out, const struct snap_target *t, const struct sink_style *st)
+{
+	sink_table_local(out, t->ops, t->n_ops, is_local, st);
+	if (users_total_ns(t) > 0)
+		return 0;
+	for (size_t i = 0; i < t->n_ops; i++) {
+		const struct snap_op *op = &t->ops[i];
+		int err;
+
+		if (!is_local(op) || op->n_layers < 2)
+			continue;
+		fputc('\n', out);
+		put_op_head(out, op, st);
+		sink_table_top(out, op, st);
+		err = sink_table_walk(out, op, st);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static int put_ops(FILE *out, const struct snapshot *snap, const struct snap_target *t,
 		   const struct sink_style *st)
 {
@@ -247,13 +272,10 @@ static int put_ops(FILE *out, const struct snapshot *snap, const struct snap_tar
 				fputs("\n\n", out);
 			}
 			titled = true;
-			if (section == SECTION_LOCAL) {
-				sink_table_local(out, t->ops, t->n_ops, is_local, st);
-				break;
-			}
-			err = put_op(out, &t->ops[i], snap->memory_only,
-				     is_minor(snap, t, &t->ops[i]), st);
-			if (err)
+			err = section == SECTION_LOCAL ? put_local(out, t, st) :
+							 put_op(out, &t->ops[i], snap->memory_only,
+								is_minor(snap, t, &t->ops[i]), st);
+			if (err || section == SECTION_LOCAL)
 				return err;
 		}
 	}

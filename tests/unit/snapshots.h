@@ -352,6 +352,26 @@ __attribute__((unused)) static struct snapshot *snapshot_process(void)
 	return s;
 }
 
+/* No GlusterFS, and on XFS: what its calls are made of. */
+__attribute__((unused)) static struct snapshot *snapshot_calls(void)
+{
+	struct snapshot *s = new_snapshot(1);
+	struct snap_op *op;
+
+	fill_target(&s->targets[0], "process", "postgres", 2);
+	SET(s->targets[0].version, "-");
+	op = fill_op(&s->targets[0].ops[0], "local", "user", "fsync", 120, 4);
+	op->incl = dist(120, 5 * MS, 4 * MS, 31 * MS, 48 * MS);
+	SET(fill_layer(op, 0, 0, "fsync", 250 * US, 5 * MS, 120)->kind, "syscall");
+	SET(fill_layer(op, 1, 1, "xfs", 750 * US, 4.75 * MS, 120)->kind, "xfs");
+	SET(fill_layer(op, 2, 2, "xfs log iclog", 0, 4 * MS, 100)->kind, "xfs");
+	SET(fill_layer(op, 3, 3, "block flush", 4 * MS, 4 * MS, 120)->kind, "block");
+	op = fill_op(&s->targets[0].ops[1], "local", "user", "close", 240, 1);
+	op->incl = dist(240, 2 * US, 2 * US, 4 * US, 31 * US);
+	SET(fill_layer(op, 0, 0, "close", 2 * US, 2 * US, 240)->kind, "syscall");
+	return s;
+}
+
 __attribute__((unused)) static struct snapshot *snapshot_empty(void)
 {
 	return new_snapshot(0);

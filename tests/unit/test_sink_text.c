@@ -74,6 +74,7 @@ static void test_reports(void)
 		{ "memory", snapshot_memory },   { "unsplit", snapshot_unsplit },
 		{ "hostile", snapshot_hostile }, { "invalid", snapshot_invalid },
 		{ "process", snapshot_process }, { "empty", snapshot_empty },
+		{ "calls", snapshot_calls },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
