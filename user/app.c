@@ -140,7 +140,7 @@ static int keep_named(struct target_list *list, const char *word)
 	if (!one)
 		return OPTS_EXIT_RUNTIME;
 	ret = target_resolve(list, word, one, err, sizeof(err));
-	if (ret == -ENOENT && strchr(word, '/') && realpath(word, real) &&
+	if (ret == -ENOENT && realpath(word, real) &&
 	    !target_resolve(list, real, one, real_err, sizeof(real_err)))
 		ret = 0; /* a relative path, or one with symbolic links */
 	target_list_free(list);

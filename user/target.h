@@ -40,8 +40,9 @@ void target_list_free(struct target_list *list);
 /*
  * What WORD (volume, brick path, mount point, pid, device, or volume:brickpath) means. Exactly one:
  * 0. None: -ENOENT, several: -EEXIST, and err lists what is there. A process that has no entry of
- * its own but exists is TARGET_PROCESS, such a block device ("/dev/sdb", "sdb") TARGET_DEVICE. The
- * result is a copy.
+ * its own but exists is TARGET_PROCESS, such a block device ("/dev/sdb", "sdb") TARGET_DEVICE, as
+ * is a mount of one; a number that is no process to attach to (a thread, one that has ended) is
+ * -EINVAL, and err says why. The result is a copy.
  */
 int target_resolve(const struct target_list *list, const char *word, struct target *ret_target,
 		   char *err, size_t err_size);

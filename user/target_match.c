@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "procmem.h"
+#include "target_mounts.h"
 #include "text.h"
 
 #define MAX_LISTED 8 /* targets that a message names */
@@ -108,21 +109,22 @@ static bool match_xfs_path(const struct target *t, const char *word)
 }
 
 /* "/dev/loop0" or "loop0" */
-/* A device word means the brick on it, where there is one. */
-static bool match_brick_device(const struct target *t, const char *word)
+static bool is_device(const struct target *t, const char *word)
 {
 	const char *base = strrchr(t->device, '/');
 
-	return t->kind == TARGET_BRICK && t->device[0] &&
-	       (!strcmp(word, t->device) || (base && !strcmp(word, base + 1)));
+	return t->device[0] && (!strcmp(word, t->device) || (base && !strcmp(word, base + 1)));
+}
+
+/* A device word means the brick on it, where there is one. */
+static bool match_brick_device(const struct target *t, const char *word)
+{
+	return t->kind == TARGET_BRICK && is_device(t, word);
 }
 
 static bool match_device(const struct target *t, const char *word)
 {
-	const char *base = strrchr(t->device, '/');
-
-	return t->kind == TARGET_DEVICE && t->device[0] &&
-	       (!strcmp(word, t->device) || (base && !strcmp(word, base + 1)));
+	return t->kind == TARGET_DEVICE && is_device(t, word);
 }
 
 static bool match_pid(const struct target *t, const char *word)
@@ -203,13 +205,31 @@ static void read_comm(pid_t pid, char *comm, size_t size)
 	text_sanitize(comm, size, raw);
 }
 
-/* Any other process, by its pid. */
-static int resolve_process(const char *word, struct target *ret_target)
+/* The process that a thread belongs to; 0 where that cannot be read. */
+static pid_t read_tgid(pid_t tid)
+{
+	char path[32], line[256];
+	FILE *file;
+	int tgid = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Tgid: %d", &tgid) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return tgid;
+}
+
+/* Any other process, by its pid. -EINVAL: there is one of that number, but not to attach to. */
+static int resolve_process(const char *word, struct target *ret_target, char *err, size_t err_size)
 {
 	struct target t = { .kind = TARGET_PROCESS, .volume = "-", .version = "-" };
 	struct procmem *pm = NULL;
 	char path[32];
-	int err;
+	pid_t tgid;
+	int ret;
 
 	if (!is_number(word) || atoi(word) <= 0)
 		return -ENOENT;
@@ -217,18 +237,53 @@ static int resolve_process(const char *word, struct target *ret_target)
 	snprintf(path, sizeof(path), "/proc/%d", (int)t.pid);
 	if (access(path, F_OK))
 		return -ENOENT;
-	err = procmem_open(t.pid, &pm);
-	if (err == -ESRCH)
-		return -ENOENT;
-	if (err)
+	tgid = read_tgid(t.pid);
+	if (tgid && tgid != t.pid) {
+		snprintf(err, err_size, "%d is a thread of process %d: attach to that", (int)t.pid,
+			 (int)tgid);
+		return -EINVAL;
+	}
+	ret = procmem_open(t.pid, &pm);
+	if (ret == -ESRCH) {
+		snprintf(err, err_size,
+			 "process %d has no memory: it has ended, or is the kernel's", (int)t.pid);
+		return -EINVAL;
+	}
+	if (ret)
 		snprintf(t.problem, sizeof(t.problem), "its memory may not be read: %s",
-			 strerror(-err));
+			 strerror(-ret));
 	else
 		t.start_ticks = procmem_start_ticks(pm);
 	procmem_close(pm);
 	read_comm(t.pid, t.comm, sizeof(t.comm));
 	*ret_target = t;
 	return 0;
+}
+
+/* Any other mount, by its place, of what lies on a block device. */
+static int resolve_mount(const char *word, struct target *ret_target)
+{
+	struct target t = { .kind = TARGET_DEVICE, .volume = "-", .version = "-" };
+	struct mount_list mounts = { 0 };
+	const struct mount_entry *m;
+	struct stat st;
+	int ret = mounts_load(getpid(), &mounts);
+
+	if (ret)
+		return ret;
+	m = mounts_find(&mounts, word);
+	if (m && same_path(m->path, word) && !stat(m->source, &st) && S_ISBLK(st.st_mode)) {
+		if (!strcmp(m->fstype, "xfs"))
+			t.kind = TARGET_XFS;
+		text_sanitize(t.device, sizeof(t.device), m->source);
+		text_sanitize(t.path, sizeof(t.path), m->path);
+		text_sanitize(t.fstype, sizeof(t.fstype), m->fstype);
+		*ret_target = t;
+	} else {
+		ret = -ENOENT;
+	}
+	mounts_free(&mounts);
+	return ret;
 }
 
 /* Any other block device, by its file or its name below /dev. */
@@ -251,7 +306,9 @@ int target_resolve(const struct target_list *list, const char *word, struct targ
 		   char *err, size_t err_size)
 {
 	char clean[300], told[sizeof(ret_target->path) + sizeof(ret_target->volume)];
+	const char *raw = word;
 	size_t len = 0;
+	int ret;
 
 	text_sanitize(clean, sizeof(clean), word);
 	/* names are kept harmless: what is compared with them has to be, too */
@@ -276,7 +333,10 @@ int target_resolve(const struct target_list *list, const char *word, struct targ
 			return -EEXIST;
 		}
 	}
-	if (!resolve_process(word, ret_target) || !resolve_device(word, ret_target))
+	ret = resolve_process(word, ret_target, err, err_size);
+	if (ret != -ENOENT)
+		return ret;
+	if (!resolve_device(raw, ret_target) || !resolve_mount(raw, ret_target))
 		return 0;
 	append(err, err_size, &len, "no target '%s' on this host; there is ", clean);
 	list_targets(list, NULL, word, err, err_size, len);

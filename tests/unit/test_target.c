@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * test_target.c: what words mean among given targets, how targets are described, and mount tables.
- * Nothing here looks at the host but the last: a pid that no list has.
+ * Nothing here looks at the host but where no list has the word: pids and mounts.
  */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "tap.h"
 #include "target.h"
 #include "target_mounts.h"
@@ -86,7 +90,7 @@ static void test_words(void)
 	check_refused("vol:", -ENOENT, "there is");
 	check_refused("2000000000", -ENOENT, "there is");
 	check_refused("99999999999999999999999999", -ENOENT, "there is");
-	check_refused("/", -ENOENT, "there is");
+	check_refused("/proc/self", -ENOENT, "there is");
 	check_refused("x\033[2J", -ENOENT, "no target 'x?[2J'");
 }
 
@@ -155,6 +159,64 @@ static void test_process(void)
 	is_str(got.comm, "test_target", "with its name");
 }
 
+static void *tell_tid(void *pipe_end)
+{
+	pid_t tid = (pid_t)syscall(SYS_gettid);
+
+	if (write(*(int *)pipe_end, &tid, sizeof(tid)) == sizeof(tid))
+		pause();
+	return NULL;
+}
+
+/* Numbers that are in /proc and still nothing to attach to. */
+static void test_no_process(void)
+{
+	char word[16], reason[64];
+	pid_t tid = 0, child;
+	pthread_t thread;
+	int ends[2];
+
+	if (pipe(ends) || pthread_create(&thread, NULL, tell_tid, &ends[1]) ||
+	    read(ends[0], &tid, sizeof(tid)) != sizeof(tid)) {
+		ok(false, "a thread");
+		return;
+	}
+	snprintf(word, sizeof(word), "%d", (int)tid);
+	snprintf(reason, sizeof(reason), "%d is a thread of process %d", (int)tid, (int)getpid());
+	check_refused(word, -EINVAL, reason);
+	child = child_start();
+	kill(child, SIGKILL);
+	waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
+	snprintf(word, sizeof(word), "%d", (int)child);
+	check_refused(word, -EINVAL, "it has ended");
+	child_end(child);
+	check_refused(word, -ENOENT, "there is");
+}
+
+/* Of the mounts that no list has: the first that is one of a block device. */
+static void test_other_mount(void)
+{
+	struct mount_list mounts = { 0 };
+	char err[4096];
+	struct stat st;
+	size_t i;
+
+	is_int(mounts_load(getpid(), &mounts), 0, "this host's mounts");
+	for (i = 0; i < mounts.n; i++)
+		if (!stat(mounts.m[i].source, &st) && S_ISBLK(st.st_mode) &&
+		    mounts_find(&mounts, mounts.m[i].path) == &mounts.m[i])
+			break;
+	if (i == mounts.n) {
+		skip("a mount that no target has", "no block device is mounted here");
+	} else {
+		is_int(target_resolve(&list, mounts.m[i].path, &got, err, sizeof(err)), 0,
+		       "%s, which no target has", mounts.m[i].path);
+		is_str(got.device, mounts.m[i].source, "is its device");
+		ok(!got.pid && got.kind != TARGET_PROCESS, "and no process");
+	}
+	mounts_free(&mounts);
+}
+
 static void test_describe(void)
 {
 	char buf[64];
@@ -199,6 +261,8 @@ int main(void)
 	test_long_list();
 	test_strange_path();
 	test_process();
+	test_no_process();
+	test_other_mount();
 	test_describe();
 	test_mounts();
 	return tap_done();
