@@ -11,24 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "request.h"
 #include "text.h"
 
 #define NAME_MAX_BYTES 1024
-#define NO_FRAME       0xffff
-#define NO_PART        0xff
 
 static const char *const root_names[WIRE_ROOTS] = {
 	[WIRE_ROOT_BRICK] = "brick", [WIRE_ROOT_CLIENT] = "client",         [WIRE_ROOT_APP] = "app",
 	[WIRE_ROOT_LOCAL] = "local", [WIRE_ROOT_BACKGROUND] = "background",
-};
-
-static const char *const loss_names[WIRE_LOSSES] = {
-	[WIRE_LOST_MAP_FULL] = "map_full",    [WIRE_LOST_RING_FULL] = "ring_full",
-	[WIRE_LOST_UNPAIRED] = "unpaired",    [WIRE_LOST_UNREADABLE] = "unreadable",
-	[WIRE_LOST_ABSURD] = "absurd",        [WIRE_LOST_LEDGER] = "ledger",
-	[WIRE_LOST_FRAMES] = "frames",        [WIRE_LOST_ORDER] = "order",
-	[WIRE_LOST_STORAGE] = "storage_busy", [WIRE_LOST_UNKNOWN] = "unknown_xlator",
-	[WIRE_LOST_SKIPPED] = "skipped",      [WIRE_LOST_MARKS] = "marks",
 };
 
 /* "s" in quotes; what text_sanitize() leaves needs no other escapes than these two. */
@@ -66,11 +56,11 @@ static int put_frame(FILE *out, const struct wire_dump *head, const struct wire_
 	int64_t incl = (int64_t)(f->end - f->begin);
 	int64_t self = (int64_t)(f->end - f->begin - f->covered);
 
-	if (f->parent != NO_FRAME && f->parent >= head->n_frames)
+	if (f->parent != REQUEST_NO_FRAME && f->parent >= head->n_frames)
 		return -EBADMSG;
 	fprintf(out, "%s{\"i\":%u,\"stack\":%u,\"addr\":\"0x%" PRIx64 "\",\"parent\":%d,",
 		i ? "," : "", i, f->stack, (uint64_t)f->addr,
-		f->parent == NO_FRAME ? -1 : (int)f->parent);
+		f->parent == REQUEST_NO_FRAME ? -1 : (int)f->parent);
 	put_name(out, "xlator", names->layer(names->arg, head->target, f->layer), f->layer);
 	fprintf(out, ",\"begin\":%" PRIu64 ",\"end\":%" PRIu64 ",", (uint64_t)f->begin,
 		(uint64_t)f->end);
@@ -96,14 +86,14 @@ static int put_part(FILE *out, const struct wire_dump *head, const struct wire_s
 {
 	const struct wire_span_part *p = &s->part[i];
 
-	if (p->parent_part != NO_PART && p->parent_part >= s->n_parts)
+	if (p->parent_part != REQUEST_NO_PART && p->parent_part >= s->n_parts)
 		return -EBADMSG;
 	fprintf(out, "%s{", i ? "," : "");
 	put_name(out, "layer", names->layer(names->arg, head->target, p->layer), p->layer);
 	fputc(',', out);
 	put_name(out, "sub", names->sub(names->arg, p->layer, p->sub), p->sub);
 	fprintf(out, ",\"parent\":%d,\"calls\":%u,\"self\":%" PRIu64 ",\"incl\":%" PRIu64 "}",
-		p->parent_part == NO_PART ? -1 : (int)p->parent_part, p->calls,
+		p->parent_part == REQUEST_NO_PART ? -1 : (int)p->parent_part, p->calls,
 		(uint64_t)p->self_ns, (uint64_t)p->incl_ns);
 	return 0;
 }
@@ -115,9 +105,10 @@ static int put_span(FILE *out, const struct wire_dump *head, const struct wire_s
 
 	if (s->n_parts == 0 || s->n_parts > WIRE_SPAN_PARTS)
 		return -EBADMSG;
-	if (s->frame != NO_FRAME && s->frame >= head->n_frames)
+	if (s->frame != REQUEST_NO_FRAME && s->frame >= head->n_frames)
 		return -EBADMSG;
-	fprintf(out, "%s{\"frame\":%d,", i ? "," : "", s->frame == NO_FRAME ? -1 : (int)s->frame);
+	fprintf(out, "%s{\"frame\":%d,", i ? "," : "",
+		s->frame == REQUEST_NO_FRAME ? -1 : (int)s->frame);
 	put_name(out, "layer", names->layer(names->arg, head->target, first->layer), first->layer);
 	fputc(',', out);
 	put_name(out, "sub", names->sub(names->arg, first->layer, first->sub), first->sub);
@@ -176,10 +167,7 @@ static void put_error(FILE *out, const struct wire_dump *head, const struct sink
 static void put_head(FILE *out, const struct wire_dump *head, const struct sink_dump_names *names)
 {
 	const char *root = head->root < WIRE_ROOTS ? root_names[head->root] : NULL;
-	const char *unsplit = "";
 
-	if (head->unsplit > 0)
-		unsplit = head->unsplit <= WIRE_LOSSES ? loss_names[head->unsplit - 1] : NULL;
 	fputs("{\"schema\":\"bricktop-request/1\",", out);
 	put_name(out, "target", names->target(names->arg, head->target), head->target);
 	fputc(',', out);
@@ -188,7 +176,7 @@ static void put_head(FILE *out, const struct wire_dump *head, const struct sink_
 	put_name(out, "root", root, head->root);
 	fprintf(out, ",\"origin\":\"%s\",\"thread\":%u,",
 		head->origin == WIRE_ORIGIN_INTERNAL ? "internal" : "user", head->tid);
-	put_name(out, "unsplit", unsplit, head->unsplit);
+	put_name(out, "unsplit", request_unsplit(head), head->unsplit);
 	fprintf(out, ",\"watermark\":%" PRIu64 ",\"pid\":%u,\"result\":%" PRId64,
 		(uint64_t)head->watermark, head->tgid, (int64_t)head->result);
 	if (head->result < 0)
@@ -212,58 +200,32 @@ static void put_who(FILE *out, const struct wire_who *who)
 		fputs(",\"app_pid\":null,\"uid\":null,\"client\":null", out);
 }
 
-/* Where frames, spans and marks lie; the record may be longer (the ring hands out fixed sizes). */
-static int check_record(const void *record, size_t len, struct wire_dump *ret_head)
+static int put_record(FILE *out, const struct request *r, const struct sink_dump_names *names)
 {
-	size_t need;
-
-	if (len < sizeof(*ret_head) + sizeof(struct wire_who))
-		return -EBADMSG;
-	memcpy(ret_head, record, sizeof(*ret_head));
-	if (ret_head->n_frames > WIRE_MAX_FRAMES ||
-	    ret_head->n_spans > WIRE_LEDGER + WIRE_OVERFLOW ||
-	    ret_head->n_marks > ret_head->n_frames)
-		return -EBADMSG;
-	need = sizeof(*ret_head) + sizeof(struct wire_who) +
-	       ret_head->n_frames * sizeof(struct wire_dump_frame) +
-	       ret_head->n_spans * sizeof(struct wire_span) +
-	       ret_head->n_marks * sizeof(struct wire_dump_marks);
-	return len < need ? -EBADMSG : 0;
-}
-
-static int put_record(FILE *out, const char *record, const struct wire_dump *head,
-		      const struct sink_dump_names *names)
-{
-	const char *at = record + sizeof(*head);
-	struct wire_who who;
+	const struct wire_dump *head = &r->head;
 	int err = 0;
 
-	memcpy(&who, at, sizeof(who));
-	at += sizeof(who);
 	put_head(out, head, names);
-	put_who(out, &who);
+	put_who(out, &r->who);
 	fputs(",\"frames\":[", out);
 	for (unsigned int i = 0; i < head->n_frames && !err; i++) {
-		struct wire_dump_frame f; /* copied out: a record need not be aligned */
+		struct wire_dump_frame f;
 
-		memcpy(&f, at, sizeof(f));
-		at += sizeof(f);
+		request_frame(r, i, &f);
 		err = put_frame(out, head, &f, i, names);
 	}
 	fputs("],\"spans\":[", out);
 	for (unsigned int i = 0; i < head->n_spans && !err; i++) {
 		struct wire_span s;
 
-		memcpy(&s, at, sizeof(s));
-		at += sizeof(s);
+		request_span(r, i, &s);
 		err = put_span(out, head, &s, i, names);
 	}
 	fputs("],\"marks\":[", out);
 	for (unsigned int i = 0; i < head->n_marks && !err; i++) {
-		struct wire_dump_marks m;
+		struct wire_dump_marks m; /* copied out: a record need not be aligned */
 
-		memcpy(&m, at, sizeof(m));
-		at += sizeof(m);
+		memcpy(&m, r->marks + i * sizeof(m), sizeof(m));
 		err = put_marks(out, head, &m, i, names);
 	}
 	fputs("]}\n", out);
@@ -272,11 +234,11 @@ static int put_record(FILE *out, const char *record, const struct wire_dump *hea
 
 int sink_dump_write(FILE *out, const void *record, size_t len, const struct sink_dump_names *names)
 {
-	struct wire_dump head;
+	struct request r;
 	char *line = NULL;
 	size_t line_len = 0;
 	FILE *memory;
-	int err = check_record(record, len, &head);
+	int err = request_open(record, len, &r);
 
 	if (err)
 		return err;
@@ -284,7 +246,7 @@ int sink_dump_write(FILE *out, const void *record, size_t len, const struct sink
 	memory = open_memstream(&line, &line_len);
 	if (!memory)
 		return -ENOMEM;
-	err = put_record(memory, record, &head, names);
+	err = put_record(memory, &r, names);
 	if (fclose(memory) != 0 && !err)
 		err = -ENOMEM;
 	errno = 0;
