@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dump.bpf.h: whole requests, frames and spans with their raw stamps, for who wants to add them up
- * again. Costs nothing unless asked for.
+ * dump.bpf.h: whole requests, frames and spans with their raw stamps: for who wants to add them up
+ * again, and those that were slow. Costs nothing unless asked for.
  */
 #ifndef BRICKTOP_DUMP_BPF_H
 #define BRICKTOP_DUMP_BPF_H
 
 #include "tails.bpf.h"
-
-/* A request has some kilobytes, a large directory's some hundreds. A page where none is wanted. */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 23);
-} events SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -169,25 +163,9 @@ static __always_inline void dump_error(const struct walk *w, struct wire_dump *h
 	head->raiser_known = !w->no_raiser;
 }
 
-/* Write the request just accounted, with the spans it looked at, as long as any are wanted. */
-__noinline int dump_request(struct walk *w, struct ledger *l)
+static __always_inline void dump_head(const struct walk *w, __u8 wanted, struct wire_dump *head)
 {
-	__u32 zero = 0;
-	struct dumper d = { .w = w, .l = l };
-	struct wire_dump head;
-	struct bpf_dynptr ptr;
-	__s64 *left;
-
-	/* first, so that the verifier never sees the rest: dynptrs came with Linux 5.19 */
-	if (!cfg.dump)
-		return 0;
-	left = bpf_map_lookup_elem(&dump_left, &zero);
-	if (!w || !left || *left <= 0 || __sync_fetch_and_add(left, -1) <= 0)
-		return 0;
-	if (l)
-		d.o = overflow_find(l);
-	d.ptr = &ptr;
-	head = (struct wire_dump){
+	*head = (struct wire_dump){
 		.tgid = w->tgid,
 		.tid = w->tid,
 		.target = w->target,
@@ -195,6 +173,7 @@ __noinline int dump_request(struct walk *w, struct ledger *l)
 		.root = w->root,
 		.origin = w->origin,
 		.unsplit = w->unsplit,
+		.wanted = wanted,
 		.result = w->result,
 		.watermark = w->watermark,
 		.n_frames = w->n,
@@ -202,12 +181,62 @@ __noinline int dump_request(struct walk *w, struct ledger *l)
 		.n_marks = w->n_marked,
 	};
 	if (w->result < 0)
-		dump_error(w, &head);
+		dump_error(w, head);
+}
+
+/* One of so many that were asked for. */
+static __always_inline int is_counted_out(void)
+{
+	__u32 zero = 0;
+	__s64 *left = bpf_map_lookup_elem(&dump_left, &zero);
+
+	return left && *left > 0 && __sync_fetch_and_add(left, -1) > 0;
+}
+
+static __always_inline struct wire_slow_row *dump_slow_row(const struct walk *w)
+{
+	const struct walk_frame *root = &w->frame[0];
+
+	if (!(root->flags & WIRE_FRAME_COUNTED))
+		return NULL;
+	return slow_find(w->target, wire_slow_row(w->root, w->origin, w->op, 0),
+			 root->end - root->begin);
+}
+
+/* Write the request just accounted, with the spans it looked at, if it is wanted. */
+__noinline int dump_request(struct walk *w, struct ledger *l)
+{
+	struct dumper d = { .w = w, .l = l };
+	struct wire_slow_row *slow_row = NULL;
+	struct wire_dump head;
+	struct bpf_dynptr ptr;
+	__u8 wanted = 0;
+
+	/* first, so that the verifier never sees the rest: dynptrs came with Linux 5.19 */
+	if (!cfg.dump && !cfg.slow)
+		return 0;
+	if (!w)
+		return 0;
+	if (cfg.slow)
+		slow_row = dump_slow_row(w);
+	if (slow_row)
+		wanted = WIRE_DUMP_SLOW;
+	if (cfg.dump && is_counted_out())
+		wanted |= WIRE_DUMP_ANY;
+	if (!wanted)
+		return 0;
+	if (l)
+		d.o = overflow_find(l);
+	d.ptr = &ptr;
+	dump_head(w, wanted, &head);
 	d.spans_at = FRAMES_AT + w->n * sizeof(struct wire_dump_frame);
 	d.marks_at = d.spans_at + w->n_spans * sizeof(struct wire_span);
 	if (bpf_ringbuf_reserve_dynptr(
 		    &events, d.marks_at + w->n_marked * sizeof(struct wire_dump_marks), 0, &ptr)) {
-		layer_drop(w->target, WIRE_LOST_RING_FULL);
+		if (slow_row)
+			slow_drop(w->target, slow_row);
+		else
+			layer_drop(w->target, WIRE_LOST_RING_FULL);
 		bpf_ringbuf_discard_dynptr(&ptr, 0);
 		return 0;
 	}

@@ -7,7 +7,7 @@
 #ifndef BRICKTOP_LEDGER_BPF_H
 #define BRICKTOP_LEDGER_BPF_H
 
-#include "slots.bpf.h"
+#include "slow.bpf.h"
 
 struct span_open {
 	__u64 begin;
@@ -265,6 +265,69 @@ static long enter_local_part(__u32 i, struct local_span *s)
 	return 0;
 }
 
+/* Of a slow operation of a process's own. */
+struct local_record {
+	struct wire_dump head;
+	struct wire_who who; /* nobody's but the process's */
+	struct wire_span span;
+};
+
+static __always_inline void write_local(struct local_record *out, const struct ledger *l,
+					const struct span *span, const struct span_detail *d,
+					const struct wire_slot_key *key)
+{
+	__builtin_memset(&out->head, 0, sizeof(out->head));
+	__builtin_memset(&out->who, 0, sizeof(out->who));
+	out->head.tid = l->tid;
+	out->head.target = key->target;
+	out->head.op = key->op;
+	out->head.root = WIRE_ROOT_LOCAL;
+	out->head.wanted = WIRE_DUMP_SLOW;
+	out->head.n_spans = 1;
+	out->span.begin = span->begin;
+	out->span.end = span->end;
+	out->span.bytes = span->bytes;
+	out->span.file = d ? d->file : 0;
+	out->span.claimed = SPAN_ENTERED;
+	out->span.frame = 0xffff;
+	out->span.failed = !!(span->state & SPAN_FAILED);
+	out->span.n_parts = d ? d->n_parts : 1;
+	if (d) {
+		__builtin_memcpy(out->span.part, d->part, sizeof(d->part));
+		return;
+	}
+	out->span.part[0] = (struct wire_span_part){
+		.layer = key->layer,
+		.sub = key->sub,
+		.parent_part = 0xff,
+		.calls = 1,
+		.self_ns = span->end - span->begin,
+		.incl_ns = span->end - span->begin,
+	};
+}
+
+static __always_inline void keep_slow_local(const struct ledger *l, const struct span *span,
+					    const struct span_detail *d,
+					    const struct wire_slot_key *key)
+{
+	struct wire_slow_row *row;
+	struct local_record *out;
+
+	if (!cfg.slow)
+		return;
+	row = slow_find(key->target, wire_slow_row(WIRE_ROOT_LOCAL, key->origin, key->op, key->top),
+			span->end - span->begin);
+	if (!row)
+		return;
+	out = bpf_ringbuf_reserve(&events, sizeof(*out), 0);
+	if (!out) {
+		slow_drop(key->target, row);
+		return;
+	}
+	write_local(out, l, span, d, key);
+	bpf_ringbuf_submit(out, BPF_RB_NO_WAKEUP);
+}
+
 /*
  * A span that no request claimed is its process's own file operation: it stands for itself, each
  * part under a row of its own (root local, op = its outermost sub). 1 where it was entered. A
@@ -289,6 +352,7 @@ __noinline int span_account_local(struct ledger *l, struct span *span, __u64 num
 		span_add(slot, span, s.d ? s.d->part[0].self_ns : span->end - span->begin);
 	if (s.d && s.d->n_parts > 1)
 		bpf_loop(s.d->n_parts - 1, enter_local_part, &s, 0);
+	keep_slow_local(l, span, s.d, &key);
 	return 1;
 }
 

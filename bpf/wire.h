@@ -271,6 +271,7 @@ struct wire_cfg {
 	__u32 shards;      /* 1 .. WIRE_MAX_SHARDS */
 	__u32 slots;       /* per shard */
 	__u32 dump;        /* 1: whole requests are wanted (map "dump_left" says how many) */
+	__u32 slow;        /* 1: so are slow ones (map "slow" says from how long on) */
 	__u32 split_tails; /* 1: frames that xlators share are split by their entries */
 	__u32 dev_rows;    /* of the host's block devices, per shard */
 	__u16 syscalls[WIRE_SYS_NUMBERS]; /* by this architecture's number; 0: not watched */
@@ -405,7 +406,7 @@ struct wire_callback_key {
 	__u32 pad;
 };
 
-/* ---- debug dump: one record of the ring "events" ----------------------- */
+/* ---- whole requests: one record of the ring "events" ------------------- */
 
 struct wire_dump_frame {
 	__u64 addr, xlator, begin_raw, end_raw, begin, end, covered;
@@ -452,11 +453,16 @@ struct wire_span {
 };
 _Static_assert(sizeof(struct wire_span) == 40 + 24 * WIRE_SPAN_PARTS, "wire_span");
 
+#define WIRE_DUMP_ANY  1 /* as one of so many that were asked for */
+#define WIRE_DUMP_SLOW 2 /* for its length */
+
+/* A process's own operation (root local) has one span and no frame; its tgid is its target's. */
 struct wire_dump {
 	__u32 tgid, tid;
 	__u16 target, op;
-	__u8 root, origin, unsplit, pad; /* unsplit: enum wire_loss + 1, or 0 */
-	__s64 result;                    /* op_ret */
+	__u8 root, origin, unsplit; /* unsplit: enum wire_loss + 1, or 0 */
+	__u8 wanted;                /* WIRE_DUMP_* */
+	__s64 result;               /* op_ret */
 	__u64 watermark;
 	__u32 n_frames, n_spans;
 	__u32 n_marks;

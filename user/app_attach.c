@@ -102,9 +102,17 @@ static void set_timer(struct run *r)
 
 static int on_record(void *arg, const void *record, size_t len)
 {
+	const struct wire_dump *head = record;
 	struct run *r = arg;
-	void *copy = malloc(len);
+	void *copy;
 
+	if (len < sizeof(*head))
+		return 0;
+	if (head->wanted & WIRE_DUMP_SLOW)
+		session_take_slow(r->session, record, len);
+	if (!(head->wanted & WIRE_DUMP_ANY))
+		return 0;
+	copy = malloc(len);
 	if (!copy)
 		return -ENOMEM;
 	r->n_records++;
@@ -151,6 +159,18 @@ static int push_report(struct run *r, bool lifetime)
 	return ret;
 }
 
+/* Whole requests are wanted, for one thing or the other. */
+static bool wants_requests(const struct run *r)
+{
+	return r->opts->dump_requests || r->opts->slow;
+}
+
+static void take_records(struct run *r)
+{
+	if (wants_requests(r) && r->session->source)
+		source_poll_ring(r->session->source, on_record, r);
+}
+
 /* ---- events ------------------------------------------------------------ */
 
 static int on_timer(struct run *r)
@@ -163,6 +183,7 @@ static int on_timer(struct run *r)
 	if (session_follow(r->session))
 		ret = watch_procs(r);
 	ret = ret ?: session_collect(r->session);
+	take_records(r);
 	if (!ret && r->next_report_ns && now >= r->next_report_ns && now < r->end_ns) {
 		ret = push_report(r, false);
 		session_next_window(r->session);
@@ -206,12 +227,6 @@ static bool is_over(const struct run *r)
 	return true;
 }
 
-static void take_dumps(struct run *r)
-{
-	if (r->opts->dump_requests && r->session->source)
-		source_poll_ring(r->session->source, on_record, r);
-}
-
 static int loop(struct run *r)
 {
 	struct epoll_event ev[16];
@@ -226,7 +241,7 @@ static int loop(struct run *r)
 		ret = session_look(r->session);
 		for (i = 0; i < n && !ret; i++)
 			ret = on_event(r, ev[i].data.u64);
-		take_dumps(r);
+		take_records(r);
 	}
 	return ret;
 }
@@ -271,18 +286,26 @@ static int put_probes_in(struct run *r)
 		.static_off = getenv("BRICKTOP_DISCOVER") != NULL,
 		.dump = r->opts->dump_requests > 0,
 		.dump_count = r->opts->dump_requests,
+		.slow = r->opts->slow != NULL,
 		.split_tails = r->opts->split_tails,
 		.host_only = !r->session->n_procs,
 		.devices_off = r->session->devices_off,
 		.perf_only = uprobe && !strcmp(uprobe, "perf"),
 		.multi_blind = uprobe && !strcmp(uprobe, "blind"),
 	};
+	const struct slow_config slow = {
+		.wanted = r->opts->slow,
+		.limit_ns = r->opts->slow_ns,
+		.ppm = r->opts->slow_ppm,
+	};
+	int ret;
 
 	if (r->opts->memory_only && !r->session->n_procs)
 		return model_feed_off(r->session->model, "devices",
 				      "--memory-only: without probes "
 				      "nothing is known of them");
-	return r->opts->memory_only ? 0 : session_attach(r->session, &config);
+	ret = r->opts->memory_only ? 0 : session_attach(r->session, &config);
+	return ret || !slow.wanted ? ret : session_keep_slow(r->session, &slow);
 }
 
 /* The window, and its report: also where it breaks off, of what was measured until then. */
@@ -291,6 +314,8 @@ static int measure(struct run *r)
 	int ret = put_probes_in(r), last;
 
 	ret = ret ?: session_start(r->session);
+	take_records(r);
+	session_start_slow(r->session);
 	r->begin_ns = clock_mono_ns();
 	r->end_ns = r->begin_ns + r->opts->duration_ns;
 	if (r->opts->interval_ns)
@@ -298,10 +323,11 @@ static int measure(struct run *r)
 	ret = ret ?: loop(r);
 	last = session_finish(r->session);
 	ret = ret ?: last;
+	take_records(r);
 	last = push_report(r, false);
 	ret = ret ?: last;
 	session_detach(r->session);
-	take_dumps(r);
+	take_records(r);
 	return ret;
 }
 
@@ -344,9 +370,10 @@ static int investigate(struct run *r)
 		app_complain("nothing could be measured: the report says why");
 		return OPTS_EXIT_NOT_HERE;
 	}
-	if (!r->opts->dump_requests || r->session->source)
+	if (!wants_requests(r) || r->session->source)
 		return check_gone(r);
-	app_complain("no request could be dumped: no probe is in, and the report says why");
+	app_complain("no request could be %s: no probe is in, and the report says why",
+		     r->opts->dump_requests ? "dumped" : "kept");
 	return OPTS_EXIT_RUNTIME;
 }
 
@@ -400,6 +427,23 @@ static void close_loop(struct run *r)
 		close(r->sigfd);
 }
 
+/*
+ * Requests are GlusterFS's, and slow file operations a process's: a device or a mount has neither.
+ * Said before anything is measured, or a file is emptied.
+ */
+static int check_wanted(const struct run *r)
+{
+	const char *option = r->opts->dump_requests ? "--dump-requests" : "--slow";
+
+	if (r->opts->dump_requests ? has_memory(r->session) : r->session->n_procs > 0)
+		return OPTS_EXIT_OK;
+	if (!wants_requests(r))
+		return OPTS_EXIT_OK;
+	app_complain("%s needs a brick or a client%s: '%s' is none", option,
+		     r->opts->dump_requests ? "" : " or a process", r->opts->target);
+	return OPTS_EXIT_RUNTIME;
+}
+
 int app_attach(const struct opts *opts)
 {
 	struct run r = {
@@ -429,7 +473,9 @@ int app_attach(const struct opts *opts)
 		r.names = session_names(r.session);
 		if (opts->all)
 			session_show_all_devices(r.session);
-		status = open_sink(&r);
+		status = check_wanted(&r);
+		if (!status)
+			status = open_sink(&r);
 		if (!status)
 			status = investigate(&r);
 	}

@@ -29,6 +29,13 @@ struct embedded_object {
 
 #define UNUSED_ENTRIES 64 /* of a map that must be there and stays empty */
 
+/*
+ * The ring is in bricktop's memory as a whole, and that twice. Slow requests are few; the largest
+ * record that there can be has 1.4 MB.
+ */
+#define RING_BYTES_ALL  (1 << 23)
+#define RING_BYTES_SLOW (1 << 21)
+
 struct attach {
 	struct wire_cfg cfg;
 	struct bpf_object *obj[MAX_LOADED];
@@ -70,6 +77,13 @@ void attach_free(struct attach *a)
 	free(a);
 }
 
+static unsigned int ring_bytes(const struct wire_cfg *cfg)
+{
+	return cfg->dump ? RING_BYTES_ALL :
+	       cfg->slow ? RING_BYTES_SLOW :
+			   (unsigned int)sysconf(_SC_PAGESIZE);
+}
+
 /* Size what depends on the configuration, share what is there already. */
 static int configure_map(struct attach *a, struct bpf_map *map)
 {
@@ -86,8 +100,10 @@ static int configure_map(struct attach *a, struct bpf_map *map)
 		return bpf_map__set_max_entries(map, a->cfg.slots);
 	if (!strcmp(name, "entries") && !a->cfg.split_tails)
 		return bpf_map__set_max_entries(map, UNUSED_ENTRIES);
-	if (!strcmp(name, "events") && !a->cfg.dump)
-		return bpf_map__set_max_entries(map, (unsigned int)sysconf(_SC_PAGESIZE));
+	if (!strcmp(name, "events"))
+		return bpf_map__set_max_entries(map, ring_bytes(&a->cfg));
+	if (!strcmp(name, "slow") && !a->cfg.slow)
+		return bpf_map__set_max_entries(map, 1);
 	if (!strcmp(name, "pool"))
 		return bpf_map__set_max_entries(map, a->cfg.slots * a->cfg.shards);
 	if (!strcmp(name, "dev_rows") && a->cfg.dev_rows)

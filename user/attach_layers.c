@@ -186,21 +186,14 @@ void source_read_checks(struct source *src, unsigned int target, __u64 ret_check
 		ret_checks[i] = src->checks ? own[i] : 0;
 }
 
-/* The layer's real number; 0 where it is an xlator of which nothing is known yet. */
-static __u16 real_layer(const struct source *src, __u16 layer)
-{
-	__u32 i = layer - (__u32)WIRE_LAYER_ADOPTED;
-
-	return layer < WIRE_LAYER_ADOPTED ? layer : i < WIRE_MAX_ADOPTED ? src->real_layer[i] : 0;
-}
-
 /*
  * What the model calls the slot; false: not known yet. In the end an xlator that came and went
  * unidentified keeps the number that it was given.
  */
 static bool name_slot(const struct source *src, struct source_slot *slot)
 {
-	__u16 layer = real_layer(src, slot->key.layer), parent = real_layer(src, slot->key.parent);
+	__u16 layer = source_real_layer(src, slot->key.layer);
+	__u16 parent = source_real_layer(src, slot->key.parent);
 
 	slot->name = slot->key;
 	if (src->is_last) {

@@ -145,6 +145,30 @@ struct model_thread {
 int model_feed_threads(struct model *m, unsigned int target, uint64_t mono_ns,
 		       const struct model_thread *threads, size_t n);
 
+/*
+ * How a row is called that stands for this slot: fills id, kind, type and reason of *ret_layer, the
+ * rest is zero. 0, -ENOENT (no such target) or -ENOMEM.
+ */
+int model_name_layer(const struct model *m, unsigned int target, const struct wire_slot_key *key,
+		     struct snap_layer *ret_layer);
+/* ... and the operation that the slot is of: root, origin and op of *ret_op. */
+void model_name_op(const struct model *m, const struct wire_slot_key *key, struct snap_op *ret_op);
+
+/* The window's operations of one row of struct wire_slow, as far as they have ended. */
+struct model_quantile {
+	unsigned int row;
+	struct wire_slot_key key; /* of one of its slots */
+	uint64_t count;
+	double ns; /* this or less took the share of them that was asked for */
+};
+
+/*
+ * Of all rows that operations of the target ended in: *ret is the caller's (free()), in order of
+ * the rows. 0, -ENOENT or -ENOMEM.
+ */
+int model_quantiles(const struct model *m, unsigned int target, unsigned int ppm,
+		    struct model_quantile **ret, size_t *ret_n);
+
 /* Forget the window so far: what was fed last becomes the baseline. Until then there are no rates.
  */
 void model_start_window(struct model *m, uint64_t mono_ns, int64_t wall_ns);
@@ -161,5 +185,7 @@ struct model_view {
 int model_tick(const struct model *m, uint64_t mono_ns, const struct model_view *view,
 	       struct snapshot **ret_snap);
 void snapshot_free(struct snapshot *snap);
+/* A target's place in snapshots, which have no holes. SNAP_ALL_TARGETS: it has none. */
+int model_place(const struct model *m, int target);
 
 #endif

@@ -162,11 +162,12 @@ void model_sum_add(struct model_sum *sum, const struct model_side *side, uint64_
 		sum->buckets[side->hist.low + i] += side->hist.cells[i].win;
 }
 
-/* The smallest bucket at or below which a share of permille of all n durations lies. */
-static double quantile_ns(const struct model_sum *sum, uint64_t n, unsigned int permille)
+#define MILLION 1000000U
+
+double model_sum_quantile(const struct model_sum *sum, uint64_t n, unsigned int ppm)
 {
-	/* ceil(n * permille / 1000) without overflow */
-	uint64_t rank = n / 1000 * permille + (n % 1000 * permille + 999) / 1000;
+	/* ceil(n * ppm / MILLION) without overflow */
+	uint64_t rank = n / MILLION * ppm + (n % MILLION * ppm + MILLION - 1) / MILLION;
 	uint64_t seen = 0, ns;
 	unsigned int b = 0;
 
@@ -179,9 +180,18 @@ static double quantile_ns(const struct model_sum *sum, uint64_t n, unsigned int 
 	return (double)(ns < sum->max_ns ? ns : sum->max_ns);
 }
 
-void model_sum_dist(const struct model_sum *sum, struct snap_dist *ret_dist)
+uint64_t model_sum_entered(const struct model_sum *sum)
 {
 	uint64_t n = 0;
+
+	for (unsigned int b = 0; b < HIST_BUCKETS; b++)
+		n += sum->buckets[b];
+	return n;
+}
+
+void model_sum_dist(const struct model_sum *sum, struct snap_dist *ret_dist)
+{
+	uint64_t n;
 
 	memset(ret_dist, 0, sizeof(*ret_dist));
 	if (!sum->count)
@@ -189,15 +199,14 @@ void model_sum_dist(const struct model_sum *sum, struct snap_dist *ret_dist)
 	ret_dist->valid = true;
 	ret_dist->count = sum->count;
 	ret_dist->mean = (double)sum->sum_ns / (double)sum->count;
-	for (unsigned int b = 0; b < HIST_BUCKETS; b++)
-		n += sum->buckets[b];
+	n = model_sum_entered(sum);
 	if (!n)
 		return;
 	ret_dist->has_quantiles = true;
-	ret_dist->p50 = quantile_ns(sum, n, 500);
-	ret_dist->p90 = quantile_ns(sum, n, 900);
-	ret_dist->p99 = quantile_ns(sum, n, 990);
-	ret_dist->p999 = quantile_ns(sum, n, 999);
+	ret_dist->p50 = model_sum_quantile(sum, n, 500000);
+	ret_dist->p90 = model_sum_quantile(sum, n, 900000);
+	ret_dist->p99 = model_sum_quantile(sum, n, 990000);
+	ret_dist->p999 = model_sum_quantile(sum, n, 999000);
 	ret_dist->max = (double)sum->max_ns;
 }
 

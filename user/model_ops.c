@@ -70,6 +70,14 @@ static void start_op(const struct model *m, struct model_op *op, enum wire_root 
 	name_op(m, op, number, layer);
 }
 
+void model_name_op(const struct model *m, const struct wire_slot_key *key, struct snap_op *ret_op)
+{
+	struct model_op op;
+
+	start_op(m, &op, key->root, key->origin, key->op, model_op_layer(key));
+	*ret_op = op.op;
+}
+
 static struct model_op *next_op(struct op_list *list)
 {
 	if (list->n == list->cap) {
@@ -86,8 +94,8 @@ static struct model_op *next_op(struct op_list *list)
 
 /* ---- from slots -------------------------------------------------------- */
 
-/* Layers number their own operations: two layers' local operations are never one. */
-static unsigned int local_layer(const struct wire_slot_key *key)
+/* Two layers' local operations are never one. */
+unsigned int model_op_layer(const struct wire_slot_key *key)
 {
 	if (key->root != WIRE_ROOT_LOCAL)
 		return 0;
@@ -102,8 +110,8 @@ static int compare_groups(const struct wire_slot_key *a, const struct wire_slot_
 		return (int)a->root - (int)b->root;
 	if (a->origin != b->origin)
 		return (int)a->origin - (int)b->origin;
-	if (local_layer(a) != local_layer(b))
-		return (int)local_layer(a) - (int)local_layer(b);
+	if (model_op_layer(a) != model_op_layer(b))
+		return (int)model_op_layer(a) - (int)model_op_layer(b);
 	return (int)a->op - (int)b->op;
 }
 
@@ -132,7 +140,7 @@ static int add_walked_ops(const struct model *m, const struct model_tgt *t,
 			return -ENOMEM;
 		while (end < n && !compare_groups(key, &slots[end]->key))
 			end++;
-		start_op(m, op, key->root, key->origin, key->op, local_layer(key));
+		start_op(m, op, key->root, key->origin, key->op, model_op_layer(key));
 		err = model_tree_build(m, t, slots + i, end - i, op);
 		if (err)
 			return err;

@@ -169,6 +169,10 @@ void model_slot_start(struct model_slot *s);
 void model_slot_free(struct model_slot *s);
 void model_sum_add(struct model_sum *sum, const struct model_side *side, uint64_t count);
 void model_sum_dist(const struct model_sum *sum, struct snap_dist *ret_dist);
+/* How many durations the buckets have. */
+uint64_t model_sum_entered(const struct model_sum *sum);
+/* The smallest bucket at or below which ppm millionths of all n durations lie, in ns. */
+double model_sum_quantile(const struct model_sum *sum, uint64_t n, unsigned int ppm);
 /* One distribution that is no slot's. 0 or -ENOMEM; on failure it is as before. */
 int model_side_fold(struct model_side *side, uint64_t sum, uint64_t max, const __u32 *buckets);
 void model_side_start(struct model_side *side);
@@ -193,6 +197,8 @@ bool model_graph_path(const struct model_graph *g, unsigned int from, unsigned i
 		      unsigned int *prev, unsigned int *queue);
 
 /* ---- model_tree.c: slots of one operation -> rows ---------------------- */
+/* The slot counts whole operations: those of a root, or of requests that could not be split. */
+bool model_is_root(const struct wire_slot_key *key);
 int model_tree_build(const struct model *m, const struct model_tgt *t,
 		     const struct model_slot *const *slots, size_t n_slots,
 		     struct model_op *ret_op);
@@ -226,5 +232,7 @@ void model_devices_free_snapshot(struct snapshot *snap);
 int model_ops_build(const struct model *m, unsigned int target, const struct model_view *view,
 		    double secs, struct snap_target *st);
 const char *model_root_name(enum wire_root root);
+/* Layers number their own operations: the one by which a local slot's op is named; else 0. */
+unsigned int model_op_layer(const struct wire_slot_key *key);
 
 #endif

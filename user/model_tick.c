@@ -82,8 +82,7 @@ static void fill_target(const struct model *m, const struct model_tgt *t, struct
 	fill_lost(&t->lost, &st->lost);
 }
 
-/* Targets are counted anew in a snapshot: there are no holes. */
-static int place_of(const struct model *m, int target)
+int model_place(const struct model *m, int target)
 {
 	int place = 0;
 
@@ -108,7 +107,7 @@ static int fill_snapshot(const struct model *m, const struct model_view *view,
 	memcpy(snap->off, m->off, m->n_off * sizeof(*snap->off));
 	snap->n_off = m->n_off;
 	for (size_t i = 0; i < m->n_off; i++)
-		snap->off[i].target = place_of(m, m->off[i].target);
+		snap->off[i].target = model_place(m, m->off[i].target);
 	for (unsigned int i = 0; i < WIRE_MAX_TARGETS; i++) {
 		struct snap_target *st = &snap->targets[snap->n_targets];
 		int err;
@@ -163,6 +162,10 @@ void snapshot_free(struct snapshot *snap)
 	for (size_t i = 0; i < snap->n_targets; i++) {
 		for (size_t j = 0; j < snap->targets[i].n_ops; j++)
 			free(snap->targets[i].ops[j].layers);
+		for (size_t j = 0; j < snap->targets[i].slow.n_ops; j++)
+			free(snap->targets[i].slow.ops[j].rows);
+		free(snap->targets[i].slow.ops);
+		free(snap->targets[i].slow.limits);
 		free(snap->targets[i].ops);
 		free(snap->targets[i].threads);
 		free(snap->targets[i].pools);

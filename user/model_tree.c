@@ -43,6 +43,12 @@ static bool is_top(const struct wire_slot_key *key)
 	}
 }
 
+bool model_is_root(const struct wire_slot_key *key)
+{
+	return is_top(key) ||
+	       (key->layer == WIRE_LAYER_UNATTRIBUTED && key->parent == WIRE_LAYER_UNATTRIBUTED);
+}
+
 static bool hangs_under(const struct wire_slot_key *below, const struct wire_slot_key *above)
 {
 	return !is_top(below) && below->parent == above->layer && below->parent_sub == above->sub;
@@ -354,11 +360,10 @@ static void sum_roots(const struct model_slot *const *slots, size_t n_slots, str
 
 	for (size_t i = 0; i < n_slots; i++) {
 		const struct model_slot *s = slots[i];
-		bool residue = s->key.layer == WIRE_LAYER_UNATTRIBUTED;
 
-		if (residue)
+		if (s->key.layer == WIRE_LAYER_UNATTRIBUTED)
 			unattributed_ns += s->self.sum.win;
-		if (!is_top(&s->key) && !(residue && s->key.parent == WIRE_LAYER_UNATTRIBUTED))
+		if (!model_is_root(&s->key))
 			continue;
 		model_sum_add(incl, &s->incl, s->count.win);
 		op->op.bytes += s->bytes.win;
@@ -411,6 +416,24 @@ int model_tree_build(const struct model *m, const struct model_tgt *t,
 	ret_op->op.n_layers = tr.n_out;
 	tr.out = NULL;
 out_free:
+	free_tree(&tr);
+	return err;
+}
+
+int model_name_layer(const struct model *m, unsigned int target, const struct wire_slot_key *key,
+		     struct snap_layer *ret_layer)
+{
+	struct tree tr = { .m = m };
+	int err;
+
+	if (target >= WIRE_MAX_TARGETS || !m->targets[target])
+		return -ENOENT;
+	tr.t = m->targets[target];
+	err = alloc_tree(&tr, 0);
+	if (!err) {
+		memset(ret_layer, 0, sizeof(*ret_layer));
+		name_row(&tr, key, ret_layer);
+	}
 	free_tree(&tr);
 	return err;
 }

@@ -29,6 +29,7 @@ enum {
 	KEY_JSON,
 	KEY_LAYERS,
 	KEY_MEMORY_ONLY,
+	KEY_SLOW,
 	KEY_SPLIT_TAILS,
 	KEY_VERSION,
 };
@@ -64,6 +65,10 @@ static const struct argp_option attach_options[] = {
 	  "tell apart xlators that share a frame, by entry probes (costs more)", 0 },
 	{ "dump-requests", KEY_DUMP, "N=FILE", 0,
 	  "write the first N whole requests, every frame and span, to FILE as JSON lines", 0 },
+	{ "slow", KEY_SLOW, "TIME|pNN", 0,
+	  "keep operations whole that take 10ms or longer, or longer than 99.9 % of their like "
+	  "(p99.9), and print the slowest as trees",
+	  0 },
 	COMMON_OPTIONS
 };
 
@@ -126,6 +131,46 @@ static error_t parse_time(struct parse *p, const char *option, const char *arg, 
 	if (ns < DURATION_MIN || ns > DURATION_MAX)
 		return fail(p, "%s takes 100ms to a year, not '%s'", option, arg);
 	*ret_ns = ns;
+	return 0;
+}
+
+/* "p99.9" as millionths; 0: it is none between p0 and p100, with up to four decimals. */
+static unsigned int parse_share(const char *arg)
+{
+	unsigned int ppm = 0, unit = 10000;
+	const char *c = arg + 1;
+
+	for (; *c >= '0' && *c <= '9' && c < arg + 3; c++)
+		ppm = ppm * 10 + (unsigned int)(*c - '0') * 10000;
+	if (c == arg + 1)
+		return 0;
+	if (*c == '.') {
+		for (c++; *c >= '0' && *c <= '9' && unit > 1; c++) {
+			unit /= 10;
+			ppm += (unsigned int)(*c - '0') * unit;
+		}
+		if (unit == 10000)
+			return 0;
+	}
+	return *c ? 0 : ppm;
+}
+
+static error_t parse_slow(struct parse *p, const char *arg)
+{
+	uint64_t ns = 0;
+	unsigned int ppm = 0;
+
+	if (*arg == 'p')
+		ppm = parse_share(arg);
+	if (!ppm && text_parse_duration(arg, NS_PER_SEC, &ns) != 0)
+		return fail(p,
+			    "--slow takes a time such as 10ms, or a share such as p99.9, not '%s'",
+			    arg);
+	if (ns > DURATION_MAX)
+		return fail(p, "--slow takes at most a year, not '%s'", arg);
+	p->opts.slow = arg;
+	p->opts.slow_ns = ns;
+	p->opts.slow_ppm = ppm;
 	return 0;
 }
 
@@ -224,6 +269,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	case KEY_MEMORY_ONLY:
 		p->opts.memory_only = true;
 		return 0;
+	case KEY_SLOW:
+		return parse_slow(p, arg);
 	case KEY_SPLIT_TAILS:
 		p->opts.split_tails = true;
 		return 0;
@@ -299,6 +346,8 @@ static void check_opts(struct parse *p)
 		fail(p, "--layers needs probes: not with --memory-only");
 	else if (o->memory_only && o->dump_path)
 		fail(p, "--dump-requests needs probes: not with --memory-only");
+	else if (o->memory_only && o->slow)
+		fail(p, "--slow needs probes: not with --memory-only");
 	else if (o->interval_ns > o->duration_ns)
 		fail(p, "--interval is longer than the whole measurement (--duration)");
 }

@@ -27,7 +27,10 @@ struct opts {
 	uint64_t dump_requests; /* attach: so many whole requests ... */
 	const char *dump_path;  /* ... into this file (points into argv); NULL: none */
 	uint64_t layers_off;    /* attach: set (1 << number) of rows of layers.def left out */
-	const char *out_path;   /* reports go here (points into argv); NULL: standard output */
+	const char *slow; /* attach: keep slow operations; as given (points into argv); NULL: no */
+	uint64_t slow_ns; /* ... those that take so long or longer, unless */
+	unsigned int slow_ppm; /* ... those longer than so many millionths of their like; 0: no */
+	const char *out_path;  /* reports go here (points into argv); NULL: standard output */
 };
 
 #define OPTS_EXIT_OK       0

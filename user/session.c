@@ -293,6 +293,7 @@ void session_close(struct session *s)
 		return;
 	for (i = 0; i < s->n_procs; i++)
 		session_close_proc(&s->procs[i]);
+	slow_free(s->slow);
 	source_close(s->source);
 	model_free(s->model);
 	session_close_devices(s);
@@ -458,6 +459,8 @@ int session_collect(struct session *s)
 		ret = source_feed(s->source, s->model, (unsigned int)s->n_targets);
 	if (s->source && !ret)
 		collect_late(s);
+	if (!ret)
+		ret = session_tick_slow(s);
 	if (ret != -ENOMEM)
 		ret = session_collect_devices(s);
 	if (ret != -ENOMEM)
@@ -515,6 +518,7 @@ void session_next_window(struct session *s)
 {
 	session_rewind_cost(s);
 	model_start_window(s->model, s->collected_ns, s->collected_wall_ns);
+	session_start_slow(s);
 }
 
 int session_snapshot(struct session *s, bool memory_only, bool lifetime, struct snapshot **ret_snap)
@@ -522,12 +526,19 @@ int session_snapshot(struct session *s, bool memory_only, bool lifetime, struct 
 	struct model_view view = { .memory_only = memory_only, .lifetime = lifetime };
 
 	struct utsname un;
-	int ret = model_tick(s->model, s->collected_ns, &view, ret_snap);
+	struct snapshot *snap;
+	int ret = model_tick(s->model, s->collected_ns, &view, &snap);
 
-	if (!ret)
-		verdict_judge(*ret_snap);
-	if (!ret && !uname(&un))
-		snprintf((*ret_snap)->kernel, sizeof((*ret_snap)->kernel), "%s", un.release);
+	if (ret)
+		return ret;
+	verdict_judge(snap);
+	if (!uname(&un))
+		snprintf(snap->kernel, sizeof(snap->kernel), "%s", un.release);
+	ret = lifetime ? 0 : session_report_slow(s, snap);
+	if (ret)
+		snapshot_free(snap);
+	else
+		*ret_snap = snap;
 	return ret;
 }
 

@@ -13,6 +13,7 @@
 #include "meter.h"
 #include "model.h"
 #include "sink_dump.h"
+#include "slow.h"
 #include "source_bpf.h"
 #include "target.h"
 #include "threads.h"
@@ -52,6 +53,7 @@ struct session {
 	size_t n_procs;
 	struct model *model;
 	struct source *source; /* NULL in the memory mode */
+	struct slow *slow;     /* NULL: nothing slow is kept */
 	struct meter_calibration cal;
 	struct meter_interval meter;
 	uint64_t own_cpu_ns, begin_ns;
@@ -80,6 +82,19 @@ bool session_sees_devices(const struct session *s);
  */
 int session_attach(struct session *s, const struct source_config *config);
 void session_detach(struct session *s);
+
+/*
+ * Keep slow operations: after session_attach() with source_config.slow, before session_start().
+ * config->n_targets is the session's business. 0 or -ENOMEM; does nothing without probes.
+ */
+int session_keep_slow(struct session *s, const struct slow_config *config);
+/* A record of the ring with WIRE_DUMP_SLOW. */
+void session_take_slow(struct session *s, const void *record, size_t len);
+/*
+ * Forget what was taken so far. Due after session_start(), once the ring was emptied; of later
+ * windows session_next_window() sees to it.
+ */
+void session_start_slow(struct session *s);
 
 /*
  * Start the window now; read everything into the model. 0 or -ENOMEM: what else cannot be read is

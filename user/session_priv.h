@@ -37,6 +37,11 @@ int session_add_host_targets(struct session *s);
 /* Feed what the devices have done. 0 or -ENOMEM; nothing where they are not looked at. */
 int session_collect_devices(struct session *s);
 
+/* ---- session_slow.c; nothing where no slow operations are kept ---------- */
+/* Move limits; add to a snapshot what was slow. 0 or -ENOMEM. */
+int session_tick_slow(struct session *s);
+int session_report_slow(struct session *s, struct snapshot *snap);
+
 /* The window of one process's cost begins now; that of all: at the last collection. */
 void session_start_cost(const struct session *s, struct session_proc *p);
 void session_rewind_cost(struct session *s);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "text.h"
@@ -22,6 +23,7 @@
 #define COLUMNS_MAX     400
 #define TEXT_MAX_BYTES  4608 /* longest field of any contract, and some words around it */
 #define REPLACEMENT     '?'
+#define NS_PER_SEC      1000000000LL
 
 void sink_fmt_detect(int fd, struct sink_style *ret_style)
 {
@@ -272,6 +274,20 @@ char *sink_fmt_known(char *buf, size_t size, bool valid, uint64_t value)
 	if (valid)
 		return sink_fmt_u64(buf, size, value);
 	snprintf(buf, size, "-");
+	return buf;
+}
+
+char *sink_fmt_time(char *buf, size_t size, int64_t wall_ns)
+{
+	time_t secs = (time_t)(wall_ns / NS_PER_SEC);
+	char date[32];
+	struct tm tm;
+
+	snprintf(buf, size, "%s", "");
+	if (wall_ns <= 0 || !gmtime_r(&secs, &tm))
+		return buf;
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf, size, "%s.%03dZ", date, (int)(wall_ns % NS_PER_SEC / 1000000));
 	return buf;
 }
 

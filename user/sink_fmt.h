@@ -52,6 +52,9 @@ char *sink_fmt_count(char *buf, size_t size, bool valid, double value); /* one d
 char *sink_fmt_u64(char *buf, size_t size, uint64_t value);             /* 1,234,567 exactly */
 char *sink_fmt_known(char *buf, size_t size, bool valid, uint64_t value); /* likewise */
 
+/* A moment (CLOCK_REALTIME) as RFC 3339 in UTC, to the millisecond; "" where it is none. */
+char *sink_fmt_time(char *buf, size_t size, int64_t wall_ns);
+
 /*
  * A line of items that wraps before the last column; what follows is indented. Items are never cut:
  * one that is wider than the line stands alone. Start with sink_fmt_flow_begin(), or with

@@ -11,13 +11,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "gluster_layout.h"
 #include "sink_json_devices.h"
+#include "sink_json_slow.h"
 #include "text.h"
-
-#define NS_PER_SEC 1000000000LL
 
 /* A failed allocation makes the document incomplete: it is then not written at all. */
 struct builder {
@@ -255,19 +253,13 @@ static json_t *target_json(struct builder *b, const struct snap_target *t)
 
 static json_t *window_json(struct builder *b, const struct snapshot *snap)
 {
-	time_t secs = (time_t)(snap->wall_ns / NS_PER_SEC);
-	long long ms = snap->wall_ns % NS_PER_SEC / 1000000;
 	json_t *o = json_object();
-	char date[32], start[48];
-	struct tm tm;
+	char start[48];
 
-	if (snap->wall_ns > 0 && gmtime_r(&secs, &tm)) {
-		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-		snprintf(start, sizeof(start), "%s.%03lldZ", date, ms);
+	if (*sink_fmt_time(start, sizeof(start), snap->wall_ns))
 		put_str(b, o, "start", start);
-	} else {
+	else
 		put(b, o, "start", json_null());
-	}
 	put_num(b, o, "secs", snap->window_secs > 0, snap->window_secs);
 	return o;
 }
@@ -377,6 +369,10 @@ static json_t *report_json(struct builder *b, const struct snapshot *snap, size_
 		append(b, ops, op_json(b, &t->ops[i]));
 	put(b, o, "ops", ops);
 	put(b, o, "devices", sink_json_devices(snap, target));
+	if (t->slow.wanted[0]) {
+		put(b, o, "slow", sink_json_slow(&t->slow));
+		put(b, o, "slow_limits", sink_json_slow_limits(&t->slow));
+	}
 	put(b, o, "threads", threads_json(b, t));
 	put(b, o, "verdict", verdict_json(b, t));
 	return o;

@@ -11,6 +11,7 @@
 
 #include "gluster_layout.h"
 #include "sink_devices.h"
+#include "sink_slow.h"
 #include "sink_table.h"
 #include "sink_verdict.h"
 #include "text.h"
@@ -312,7 +313,7 @@ static void put_lost(FILE *out, const struct snap_lost *l, const char *whose,
 		const char *what;
 	} causes[] = {
 		{ l->map_full, "samples for which no histogram was free" },
-		{ l->ring_full, "dump records for which the ring had no room" },
+		{ l->ring_full, "whole requests for which the ring had no room" },
 		{ l->unpaired, "spans without a begin or an end" },
 		{ l->unreadable, "failed reads of process memory" },
 		{ l->absurd, "negative or impossible durations" },
@@ -487,6 +488,7 @@ static int put_target(FILE *out, const struct snapshot *snap, int target,
 	err = put_ops(out, snap, t, st);
 	if (err)
 		return err;
+	sink_slow_text(out, &t->slow, st);
 	sink_verdict_threads(out, t, st);
 	if (t->oldest.valid || has_cost(&t->cost) || t->probes.valid || count_off(snap, target) ||
 	    (!snap->memory_only && (t->lost.total > 0 || t->checks.walked > 0)))

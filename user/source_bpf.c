@@ -26,15 +26,20 @@ static const char *const perf_only[] = { "perf", NULL };
 
 /* ---- opening ----------------------------------------------------------- */
 
-void *source_map_memory(struct source *src, const char *name, size_t bytes)
+static void *map_memory(struct source *src, const char *name, size_t bytes, int prot)
 {
 	int fd = attach_map_fd(src->attach, name);
 	void *p;
 
 	if (fd < 0)
 		return NULL;
-	p = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+	p = mmap(NULL, bytes, prot, MAP_SHARED, fd, 0);
 	return p == MAP_FAILED ? NULL : p;
+}
+
+void *source_map_memory(struct source *src, const char *name, size_t bytes)
+{
+	return map_memory(src, name, bytes, PROT_READ);
 }
 
 static int map_all(struct source *src)
@@ -45,11 +50,15 @@ static int map_all(struct source *src)
 	src->pool_bytes = ROUND(sizeof(struct wire_pool_slot) * src->cfg.slots * src->cfg.shards);
 	src->losses_bytes = ROUND(sizeof(__u64) * (WIRE_MAX_TARGETS + 1) * WIRE_LOSSES);
 	src->checks_bytes = ROUND(sizeof(__u64) * WIRE_MAX_TARGETS * WIRE_CHECKS);
+	src->slow_bytes = ROUND(sizeof(struct wire_slow) * WIRE_MAX_TARGETS);
 #undef ROUND
 	src->pool = source_map_memory(src, "pool", src->pool_bytes);
 	src->losses = source_map_memory(src, "losses", src->losses_bytes);
 	src->checks = source_map_memory(src, "checks", src->checks_bytes);
-	return src->pool && src->losses && src->checks ? 0 : -ENOMEM;
+	if (src->cfg.slow)
+		src->slow = map_memory(src, "slow", src->slow_bytes, PROT_READ | PROT_WRITE);
+	return src->pool && src->losses && src->checks && (src->slow || !src->cfg.slow) ? 0 :
+											  -ENOMEM;
 }
 
 static int load_walk(struct source *src, bool perf, char *err, size_t err_size)
@@ -96,6 +105,7 @@ static void choose_sizes(struct source *src, const struct source_config *config)
 	src->cfg.shards = cpus < 1 ? 1 : cpus > WIRE_MAX_SHARDS ? WIRE_MAX_SHARDS : (__u32)cpus;
 	cap_pool(&src->cfg);
 	src->cfg.dump = config->dump;
+	src->cfg.slow = config->slow;
 	src->cfg.split_tails = config->split_tails;
 	src->layers_off = config->layers_off;
 	src->static_off = config->static_off;
@@ -130,7 +140,7 @@ int source_open(const struct source_config *config, struct source **ret_src, cha
 		src->kind = UPROBE_PERF; /* there will be none: what every kernel takes */
 	else
 		ret = map_all(src);
-	if (!ret && config->dump && !src->host_only)
+	if (!ret && (config->dump || config->slow) && !src->host_only)
 		ret = open_ring(src, config->dump_count);
 	if (ret) {
 		snprintf(err, err_size, "cannot map bricktop's BPF maps: %s", strerror(-ret));
@@ -160,6 +170,7 @@ void source_close(struct source *src)
 	unmap(src->pool, src->pool_bytes);
 	unmap(src->losses, src->losses_bytes);
 	unmap(src->checks, src->checks_bytes);
+	unmap(src->slow, src->slow_bytes);
 	source_unmap_devices(src);
 	attach_free(src->attach);
 	if (src->stats_fd >= 0)
@@ -487,6 +498,18 @@ int source_each_callback(struct source *src,
 			return ret;
 	}
 	return 0;
+}
+
+struct wire_slow *source_slow(const struct source *src)
+{
+	return src->slow;
+}
+
+__u16 source_real_layer(const struct source *src, __u16 layer)
+{
+	__u32 i = layer - (__u32)WIRE_LAYER_ADOPTED;
+
+	return layer < WIRE_LAYER_ADOPTED ? layer : i < WIRE_MAX_ADOPTED ? src->real_layer[i] : 0;
 }
 
 /* ---- the ring ---------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../bpf/wire.h"
+#include "../bpf/wire_slow.h"
 #include "meter.h"
 #include "model.h"
 #include "uprobe.h"
@@ -25,6 +25,7 @@ struct source_config {
 	unsigned int n_targets;
 	bool dump; /* dump records are wanted */
 	uint64_t dump_count;
+	bool slow;           /* records of slow operations are wanted */
 	uint64_t layers_off; /* set (1 << number) of rows of layers.def that are not wanted */
 	bool static_off;  /* no search of the code for top callbacks: discovery alone finds them */
 	bool perf_only;   /* perf uprobes even where uprobe-multi works */
@@ -140,7 +141,12 @@ void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *in
 int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret_paid);
 uint64_t source_recursion_misses(struct source *src);
 
-/* Ring of dump records: its epoll descriptor (-1 without dump), and its consumer. */
+/* Limits of slow operations, one entry a target, to be written; NULL where none are wanted. */
+struct wire_slow *source_slow(const struct source *src);
+/* A layer's number in the model; 0: an xlator of which nothing is known yet. */
+__u16 source_real_layer(const struct source *src, __u16 layer);
+
+/* Ring of whole requests: its epoll descriptor (-1 where none are wanted), and its consumer. */
 int source_ring_fd(const struct source *src);
 int source_poll_ring(struct source *src, int (*fn)(void *arg, const void *record, size_t len_bytes),
 		     void *arg);

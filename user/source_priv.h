@@ -57,7 +57,8 @@ struct source {
 
 	const struct wire_pool_slot *pool; /* mapped, read-only */
 	const __u64 *losses, *checks;
-	size_t pool_bytes, losses_bytes, checks_bytes;
+	struct wire_slow *slow; /* mapped, written; NULL: nothing slow is wanted */
+	size_t pool_bytes, losses_bytes, checks_bytes, slow_bytes;
 
 	/* the host's block devices; NULL: not looked at */
 	const struct wire_dev *dev_pool;

@@ -52,6 +52,9 @@ class Bench:
     def all_layers(self):
         return self.bricktop()
 
+    def slow(self):
+        return self.bricktop("--slow", "50ms")
+
     def volume_profile(self):
         subprocess.run(self.profile[0], shell=True, check=True, stdout=subprocess.DEVNULL)
         time.sleep(0.3)
@@ -82,7 +85,8 @@ class Bench:
         return figures, None
 
     def arms(self):
-        arms = {"E0": self.e0, "E0+walk": self.walk, "all layers": self.all_layers}
+        arms = {"E0": self.e0, "E0+walk": self.walk, "all layers": self.all_layers,
+                "all layers and --slow": self.slow}
         if self.profile:
             arms["volume profile"] = self.volume_profile
         if shutil.which("bpftrace"):

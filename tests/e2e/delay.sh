@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# bricktop: timeout 180
+# bricktop: timeout 240
 # shellcheck disable=SC2153,SC2317 # bed.sh sets BED_<NAME>_*; functions are called through ok
 #
 # Ground truth: an xlator that is known to delay carries the delay, all of it and alone.
@@ -11,9 +11,14 @@
 # without delays runs the same load at the same time, so that the machine's noise is
 # in both. How many were delayed is counted by the translator, or by a library
 # preloaded to delay-gen's process.
+#
+# And the few that are held among many are those that --slow shows, whole. Here six of
+# six thousand or so; DELAY_CASES=slow SLOW_REQUESTS=100000 SLOW_DELAYED=20 does more.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 e2e_begin
+: "${DELAY_CASES:=delay gen slow local refused}"
+: "${SLOW_REQUESTS:=6000}" "${SLOW_DELAYED:=6}"
 bed_xlators || skip_all "test xlators cannot be built here"
 
 # spec KIND BRICK NAME none|write|read: an xlator of a volfile.
@@ -161,6 +166,158 @@ test_kind()
 	done
 }
 
-test_kind delay || fail "our own translator"
-test_kind gen || fail "debug/delay-gen"
+# ---- slow operations --------------------------------------------------------
+
+late_brick()
+{
+	bed_brick slow --async --at iot "hold delay ops writev hold-file $BED_DIR/hold" \
+		--at posix "late delay delay-us 150000 ops readv,writev \
+			delay-every $((SLOW_REQUESTS / SLOW_DELAYED)) \
+			counter-file $BED_DIR/late log-file $BED_DIR/late.log"
+}
+
+late_load()
+{
+	bed_fio "$(bed_get c-slow MNT)" load-slow --size=1m --numjobs=2 --rw=randrw --direct=0 \
+		--io_size=$((SLOW_REQUESTS * 2))k
+}
+
+late_count()
+{
+	echo $(($(bed_delay_count "$BED_DIR/late" read delayed) +
+		$(bed_delay_count "$BED_DIR/late" write delayed)))
+}
+
+# Those that were delayed, in both forms of the report.
+test_late()
+{
+	local pid before count
+
+	pid=$(bed_get slow PID)
+	before=$(late_count) || return 1
+	: >"$BED_DIR/late.log"
+	attach_start late-text "$pid" --slow 100ms -d 300 || return 1
+	measure_attach late-json "$pid" --slow 100ms || return 1
+	ok "slow: $SLOW_REQUESTS requests, some of them delayed" late_load || return 1
+	ok "slow: measured" measure_finish late-json || return 1
+	attach_end late-text
+	count=$(($(late_count) - before))
+	between "$count" 2 20 "slow: there were delays"
+	ok "slow: those that were delayed are those shown, by the layer that did it" \
+		tests/lib/check_slow.py "$BED_DIR/late-json.json" "$BED_DIR/late.log" \
+		--layer access-control+late --limit-us 100000 --delay-us 150000 \
+		--count "$count" && note "$TAP_OUTPUT"
+	is "$ATTACH_STATUS $(grep -c 'access-control+late   <-- most of the time' \
+		"$BED_DIR/late-text.out")" "0 $count" "slow: so says the text"
+	like "$(cat "$BED_DIR/late-text.out")" 'slow +[0-9]+ slower than 100ms' \
+		"slow: and how many there are"
+}
+
+rss() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$1/status"; }
+
+# Everything is slow, and memory is bounded all the same; beside it, limits by share.
+test_all_slow()
+{
+	local pid before after
+
+	pid=$(bed_get slow PID)
+	measure_attach all-slow "$pid" --slow 0 || return 1
+	measure_attach share "$pid" --slow p90 || return 1
+	before=$(rss "$(bed_get all-slow MEASURER)")
+	late_load || return 1
+	sleep 1.1 # a tick
+	late_load || return 1
+	after=$(rss "$(bed_get all-slow MEASURER)")
+	note "RSS with 20 shown of $((2 * SLOW_REQUESTS)) and more: $before kB, then $after kB"
+	between $((after - before)) -1e6 2048 "slow 0: no more memory than before the load"
+	ok "slow 0: measured" measure_finish all-slow || return 1
+	ok "slow p90: measured" measure_finish share || return 1
+	is "$(jq '[.slow_limits.ops[] | .ended - .slow] | unique | map(. == 0) | all' \
+		"$BED_DIR/all-slow.json")" true "slow 0: all are slow"
+	is "$(measure_get all-slow '[.slow[] | select(.root == "brick" and .origin == "user")] |
+		length')" 20 "slow 0: the slowest are shown"
+	is "$(measure_get all-slow '[.slow[] | select(.root == "brick" and .origin == "user") |
+		.incl_us] | . == (sort | reverse)')" true "slow 0: slowest first"
+	is "$(measure_get all-slow '.slow[0].incl_us == ([.ops[] | select(.root == "brick" and
+		.origin == "user") | .incl_us.max] | max)')" true "slow 0: the first is the maximum"
+	is "$(measure_get share '[.slow_limits.ops[] | select(.op == "write") |
+		.slow > 0 and .slow < .ended and .limit_us > 0] | all')" true \
+		"slow p90: some writes are slower than the limit found for them"
+	is "$(measure_get share '[.slow[] | .limit_us > 0 and .incl_us >= .limit_us] | all')" \
+		true "slow p90: what is shown is slower than its limit"
+	is "$(measure_get share '[.slow_limits.ops[] | select(.ended < 100) | .limit_us] |
+		unique - [null] | length')" 0 "slow p90: of a few nobody can say"
+}
+
+test_slow()
+{
+	late_brick || return 1
+	ok "slow: more threads than requests" warm slow || return 1
+	test_late || return 1
+	[ "$SLOW_REQUESTS" -gt 10000 ] || test_all_slow || return 1
+	bed_stop slow
+}
+
+# A process's own calls: three of them wait for who opens the other end of a fifo.
+test_local()
+{
+	local i pid
+
+	mkfifo "$BED_DIR/fifo" || return 1
+	python3 - "$BED_DIR/fifo" "$BED_DIR/go" <<-'PY' &
+	import os, sys, time
+	while not os.path.exists(sys.argv[2]):
+	    time.sleep(0.05)
+	for _ in range(3):
+	    os.close(os.open(sys.argv[1], os.O_RDONLY))
+	    time.sleep(0.1)
+	PY
+	pid=$!
+	attach_start local "$pid" --json --slow 200ms -d 60 || return 1
+	: >"$BED_DIR/go"
+	for ((i = 0; i < 3; i++)); do
+		sleep 0.4
+		: >"$BED_DIR/fifo"
+	done
+	attach_wait local
+	is "$ATTACH_STATUS" 0 "local: the process has ended, and that is well"
+	is "$(jq -c "[.slow[] | [.root, .op, .thread.tid, .incl_us >= 250000, (.layers |
+		length), .layers[0].self_us == .incl_us]] | unique" "$BED_DIR/local.out")" \
+		"[[\"local\",\"openat\",$pid,true,1,true]]" "local: slow calls are shown"
+	is "$(jq -c '[.slow_limits.slow, .slow_limits.shown]' "$BED_DIR/local.out")" '[3,3]' \
+		"local: all three of them"
+}
+
+refuses()
+{
+	local target=$1
+
+	shift
+	"$BRICKTOP" attach "$target" -d 1 "$@" >"$BED_DIR/refused.out" 2>"$BED_DIR/refused.err"
+	is "$?" 1 "refused: $* of $target"
+	like "$(cat "$BED_DIR/refused.err")" "^bricktop: $1 needs a brick or a client[^"$'\n'"]*$" \
+		"in one line that says why"
+	is "$(cat "$BED_DIR/refused.out")" "" "and before anything was measured"
+}
+
+# Where there are no requests, none can be kept whole.
+test_refused()
+{
+	bed_xfs refused || return 1
+	refuses "$(bed_get refused XFS)" --slow 1ms
+	refuses "$(bed_get refused XFS)" --dump-requests "1=$BED_DIR/none"
+	refuses "$(bed_get refused DEV)" --slow p99
+	refuses $$ --dump-requests "1=$BED_DIR/none"
+	nok "no file is made" test -e "$BED_DIR/none"
+}
+
+for case in $DELAY_CASES; do
+	case $case in
+	delay) test_kind delay || fail "our own translator" ;;
+	gen) test_kind gen || fail "debug/delay-gen" ;;
+	slow) test_slow || fail "slow operations" ;;
+	local) test_local || fail "a process's own" ;;
+	refused) test_refused || fail "refusals" ;;
+	esac
+done
 done_testing

@@ -67,9 +67,12 @@ static const struct doctor_row *find_row(const struct load *l, const char *secti
 
 static int load(const struct load *l, const char *prog)
 {
-	const struct attach_config config = {
-		.cfg = { .slots = 16, .shards = 1, .dev_rows = WIRE_DEV_ROWS }
-	};
+	const struct attach_config config = { .cfg = { .slots = 16,
+						       .shards = 1,
+						       .dev_rows = WIRE_DEV_ROWS,
+						       .dump = 1,
+						       .slow = 1,
+						       .split_tails = 1 } };
 	struct attach *a;
 	int ret = attach_new(&config, &a);
 

@@ -85,6 +85,23 @@ static void test_attach(void)
 	ok(!opts.out_path && opts.memory_only, "- is standard output");
 }
 
+static void test_slow(void)
+{
+	accepted("bricktop attach vol --slow 10ms");
+	ok(opts.slow_ns == SECOND / 100 && !opts.slow_ppm, "slow from a time on");
+	is_str(opts.slow, "10ms", "as it was said");
+	accepted("bricktop attach vol --slow=0");
+	ok(opts.slow && !opts.slow_ns && !opts.slow_ppm, "0: everything is slow");
+	accepted("bricktop attach vol --slow p99.9");
+	is_int(opts.slow_ppm, 999000, "slow by a share");
+	accepted("bricktop attach vol --slow p50");
+	is_int(opts.slow_ppm, 500000, "without decimals");
+	accepted("bricktop attach vol --slow p5.0001");
+	is_int(opts.slow_ppm, 50001, "with four of them");
+	accepted("bricktop attach vol");
+	ok(!opts.slow, "nothing is slow unless asked for");
+}
+
 static void test_list_and_stuck(void)
 {
 	accepted("bricktop list");
@@ -126,7 +143,8 @@ static void test_errors(void)
 	refused("bricktop attach a --layers", "LIST");
 	refused("bricktop attach a --memory-only --dump-requests 1=f", "--dump-requests");
 	refused("bricktop attach a -d 2 --interval 3", "--interval");
-	refused("bricktop attach a --slow 10ms", "'--slow'");
+	refused("bricktop attach a --memory-only --slow 10ms", "--slow needs probes");
+	refused("bricktop attach a --slow", "TIME");
 	refused("bricktop attach a --budget 5", "'--budget'");
 }
 
@@ -134,6 +152,9 @@ static void test_bad_values(void)
 {
 	static const char *const times[] = { "0",   "-1",        "1x",  "abc",   "''",
 					     "1ms", "99999999h", "1e3", "10s10", "nan" };
+	static const char *const slow[] = { "x",         "''",    "-1",    "p",        "p0",
+					    "p0.0",      "p100",  "p99.",  "p.9",      "p99.9x",
+					    "p99.99999", "p99,9", "99.9%", "99999999h" };
 	static const char *const dumps[] = { "5",         "=f",   "0=f", "-1=f",
 					     "5=",        "5x=f", "x=f", "99999999999999999999=f",
 					     "1000001=f", "5=-" };
@@ -146,6 +167,10 @@ static void test_bad_values(void)
 	for (size_t i = 0; i < sizeof(dumps) / sizeof(dumps[0]); i++) {
 		snprintf(line, sizeof(line), "bricktop attach vol --dump-requests %s", dumps[i]);
 		refused(line, "--dump-requests");
+	}
+	for (size_t i = 0; i < sizeof(slow) / sizeof(slow[0]); i++) {
+		snprintf(line, sizeof(line), "bricktop attach vol --slow %s", slow[i]);
+		refused(line, "--slow takes");
 	}
 	refused("bricktop attach a\033[31m b", "a?[31m");
 }
@@ -161,8 +186,8 @@ static void test_help(void)
 {
 	static const char *const all[] = { "--duration",    "--interval",      "--all",
 					   "--json",        "--output",        "--memory-only",
-					   "--split-tails", "--dump-requests", "--help",
-					   "--version" };
+					   "--split-tails", "--dump-requests", "--slow",
+					   "--help",        "--version" };
 
 	said("bricktop --help", "attach TARGET");
 	said("bricktop --version", opts_version());
@@ -194,6 +219,7 @@ static void test_argv_unchanged(void)
 int main(void)
 {
 	test_attach();
+	test_slow();
 	test_list_and_stuck();
 	test_errors();
 	test_bad_values();

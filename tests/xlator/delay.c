@@ -6,11 +6,12 @@
  * debug/delay-gen, which winds by tail), and can hold chosen fops up before it
  * winds, in the calling thread, so that the time is its own self time. Which
  * requests are delayed is a matter of counting, never of chance, and how many were
- * is kept in a file that a test maps or reads. Without options it is a pass-through
- * xlator of the usual kind, used to grow graphs. It must know nothing about what
+ * is kept in a file that a test maps or reads; a log, if wanted, has each one. Without options it
+ * is a pass-through xlator of the usual kind, used to grow graphs. It must know nothing about what
  * measures it.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,10 +30,12 @@ _Static_assert(GF_FOP_MAXVALUE <= COUNTERS_PER_TABLE, "the counter file is too s
 struct delay_conf {
 	uint64_t delay_us;
 	uint64_t percent;
+	uint64_t every;  /* where not 0: one of so many, instead of a share */
 	uint64_t ops;    /* bit mask by GF_FOP number */
 	char *hold_file; /* owned by this->options */
 	uint64_t *seen;
 	uint64_t *delayed;
+	int log_fd; /* -1: none */
 };
 
 /*
@@ -41,13 +44,34 @@ struct delay_conf {
  */
 static gf_boolean_t delay_due(const struct delay_conf *conf, uint64_t n)
 {
+	if (conf->every)
+		return n % conf->every == 0;
 	return n * conf->percent / 100 > (n - 1) * conf->percent / 100;
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+/* A line "BEGIN END FOP" in one write: threads do not mix. */
+static void log_delay(const struct delay_conf *conf, glusterfs_fop_t op, uint64_t begin)
+{
+	char line[64];
+	int len =
+		snprintf(line, sizeof(line), "%" PRIu64 " %" PRIu64 " %d\n", begin, wall_ns(), op);
+
+	if (write(conf->log_fd, line, len) != len)
+		gf_log("delay", GF_LOG_ERROR, "cannot log a delay");
 }
 
 static void delay_request(xlator_t *this, glusterfs_fop_t op)
 {
 	struct delay_conf *conf = this->private;
-	uint64_t n;
+	uint64_t n, begin;
 
 	n = __atomic_add_fetch(&conf->seen[op], 1, __ATOMIC_RELAXED);
 	if (!(conf->ops & (1ULL << op)) || !delay_due(conf, n))
@@ -55,10 +79,13 @@ static void delay_request(xlator_t *this, glusterfs_fop_t op)
 	if (!conf->delay_us && !conf->hold_file)
 		return;
 	__atomic_add_fetch(&conf->delayed[op], 1, __ATOMIC_RELAXED);
+	begin = wall_ns();
 	if (conf->delay_us)
 		usleep(conf->delay_us);
 	while (conf->hold_file && access(conf->hold_file, F_OK) == 0)
 		usleep(HOLD_POLL_US);
+	if (conf->log_fd >= 0)
+		log_delay(conf, op, begin);
 }
 
 /*
@@ -197,6 +224,15 @@ static int map_counters(xlator_t *this, const char *path, struct delay_conf *con
 	return 0;
 }
 
+static int open_log(xlator_t *this, const char *path, struct delay_conf *conf)
+{
+	conf->log_fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
+	if (!path || conf->log_fd >= 0)
+		return 0;
+	gf_log(this->name, GF_LOG_ERROR, "cannot make log file '%s': %s", path, strerror(errno));
+	return -1;
+}
+
 static char *option_of(xlator_t *this, char *key)
 {
 	data_t *data = dict_get(this->options, key);
@@ -234,6 +270,8 @@ static int32_t delay_init(xlator_t *this)
 	conf->hold_file = option_of(this, "hold-file");
 	if (option_number(this, "delay-us", 0, &conf->delay_us) ||
 	    option_number(this, "delay-percent", 100, &conf->percent) ||
+	    option_number(this, "delay-every", 0, &conf->every) ||
+	    open_log(this, option_of(this, "log-file"), conf) ||
 	    parse_ops(this, ops ? ops : "writev,readv", &conf->ops) ||
 	    map_counters(this, option_of(this, "counter-file"), conf)) {
 		free(conf);
@@ -251,6 +289,8 @@ static void delay_fini(xlator_t *this)
 		return;
 	this->private = NULL;
 	munmap(conf->seen, COUNTER_BYTES);
+	if (conf->log_fd >= 0)
+		close(conf->log_fd);
 	free(conf);
 }
 
@@ -293,6 +333,12 @@ static struct volume_options delay_options[] = {
 	  .type = GF_OPTION_TYPE_ANY,
 	  .description = "sleep before winding" },
 	{ .key = { "delay-percent" }, .type = GF_OPTION_TYPE_ANY, .description = "share delayed" },
+	{ .key = { "delay-every" },
+	  .type = GF_OPTION_TYPE_ANY,
+	  .description = "delay one of so many instead" },
+	{ .key = { "log-file" },
+	  .type = GF_OPTION_TYPE_STR,
+	  .description = "begin, end and fop of each delay" },
 	{ .key = { "ops" },
 	  .type = GF_OPTION_TYPE_STR,
 	  .description = "fops, separated by commas" },
