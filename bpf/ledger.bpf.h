@@ -54,18 +54,24 @@ struct span_detail {
 
 #define NO_PART 0xff
 
+/* When something began that is a part only if its end is seen, too. */
+struct ledger_mark {
+	__u64 at;          /* 0: nothing has begun */
+	__u64 children_ns; /* of the innermost open span, then */
+};
+
 /* What a thread waits for, or will if it sleeps (wait.bpf.h); begins anew with each outermost span.
  */
 struct ledger_wait {
-	__u64 slept_at; /* since when it is off its CPU; 0: it is not */
-	__u64 key;      /* of the I/O behind the wait that was announced; 0: none known */
-	__u64 mapping;  /* of the file that the call is on */
-	__u64 lock_at;  /* since when a write wants its inode's lock; 0: not yet, or it has it */
-	__u64 lock_children_ns; /* of the innermost open span, then */
-	__u8 as;                /* enum wait_as: what it is off its CPU for */
-	__u8 next;              /* part of a wait that was announced, for the next sleep; NO_PART */
-	__u8 base;              /* part of sleeps that nothing announced; NO_PART */
-	__u8 mode;              /* enum wait_mode: how the file is accessed */
+	__u64 slept_at;           /* since when it is off its CPU; 0: it is not */
+	__u64 key;                /* of the I/O behind the wait that was announced; 0: none known */
+	__u64 mapping;            /* of the file that the call is on */
+	struct ledger_mark lock;  /* a write wants its inode's lock, and does not have it yet */
+	struct ledger_mark alloc; /* an allocation group is asked for space */
+	__u8 as;                  /* enum wait_as: what it is off its CPU for */
+	__u8 next; /* part of a wait that was announced, for the next sleep; NO_PART */
+	__u8 base; /* part of sleeps that nothing announced; NO_PART */
+	__u8 mode; /* enum wait_mode: how the file is accessed */
 	__u32 pad;
 };
 

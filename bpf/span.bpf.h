@@ -25,7 +25,8 @@ static __always_inline void span_start(struct ledger *l, __u64 now)
 	l->wait.next = NO_PART;
 	l->wait.base = NO_PART;
 	l->wait.mode = 0;
-	l->wait.lock_at = 0;
+	l->wait.lock.at = 0;
+	l->wait.alloc.at = 0;
 }
 
 /*
@@ -118,6 +119,23 @@ static __always_inline void part_add(struct ledger *l, __u32 i, __u64 incl_ns)
 	part->incl_ns += incl_ns;
 	part->self_ns += incl_ns;
 	span_innermost(l)->children_ns += incl_ns;
+}
+
+static __always_inline void mark_set(struct ledger *l, struct ledger_mark *mark, __u64 now)
+{
+	mark->at = now;
+	mark->children_ns = span_innermost(l)->children_ns;
+}
+
+/* What has passed since, but for what was told apart meanwhile; the mark is gone. */
+static __always_inline __s64 mark_end(struct ledger *l, struct ledger_mark *mark, __u64 now)
+{
+	__s64 own_ns = now - mark->at - (span_innermost(l)->children_ns - mark->children_ns);
+
+	if (!mark->at)
+		return 0;
+	mark->at = 0;
+	return own_ns;
 }
 
 static __always_inline void span_push(struct ledger *l, __u16 layer, __u8 sub, __u64 now)

@@ -34,23 +34,19 @@ int BPF_PROG(on_ilock, struct xfs_inode *ip, unsigned int lock_flags)
 	l = wait_ledger(&h);
 	if (!l)
 		return 0;
-	if (l->wait.mode == WAIT_MODE_NONE && !l->wait.lock_at) {
-		l->wait.lock_at = bpf_ktime_get_ns();
-		l->wait.lock_children_ns = span_innermost(l)->children_ns;
-	}
+	if (l->wait.mode == WAIT_MODE_NONE && !l->wait.lock.at)
+		mark_set(l, &l->wait.lock, bpf_ktime_get_ns());
 	traced_end(&h);
 	return 0;
 }
 
-/* The part of lock waits that a write has, by now: what was told apart since is not the lock's. */
+/* The lock is there: if it was waited for, that is a part. */
 static __always_inline void end_lock(struct ledger *l, __u64 now)
 {
-	__s64 waited =
-		now - l->wait.lock_at - (span_innermost(l)->children_ns - l->wait.lock_children_ns);
+	__s64 waited = mark_end(l, &l->wait.lock, now);
 
-	if (l->wait.lock_at && waited > LOCK_IS_FREE_NS)
+	if (waited > LOCK_IS_FREE_NS)
 		part_add(l, part_meet(l, WIRE_LAYER_XFS, WIRE_XFS_LOCK), waited);
-	l->wait.lock_at = 0;
 }
 
 SEC("tp_btf/xfs_update_time")
@@ -127,6 +123,47 @@ int BPF_PROG(on_fsync, struct xfs_inode *ip)
 	if (!l || !ip)
 		return 0;
 	enter_xfs(l, WAIT_MODE_SYNC, (__u64)ip->i_vnode.i_mapping);
+	traced_end(&h);
+	return 0;
+}
+
+/* ---- allocation -------------------------------------------------------- */
+
+/*
+ * Space, be it for data, an inode or the file system's own trees, comes from an allocation group.
+ * What counts is the time from reading its header, which takes that buffer's lock, until the group
+ * has given an extent and accounted for it: waiting for who allocates there already, and the work
+ * on the trees of free space. Reads of metadata on the way are parts of their own. It does not
+ * include groups that had nothing (only the last header read has an extent to follow), putting the
+ * extent into the file, nor the mere reservation that a buffered write makes: its space is
+ * allocated when it is written back, in the call of who does that. These two events stand there
+ * from 6.1 to 6.18 (xfs_alloc_fix_freelist(), xfs_ag_resv_alloc_extent()).
+ */
+SEC("tp_btf/xfs_alloc_read_agf")
+int BPF_PROG(on_group)
+{
+	struct hit h = {};
+	struct ledger *l = wait_ledger(&h);
+
+	if (!l)
+		return 0;
+	mark_set(l, &l->wait.alloc, bpf_ktime_get_ns());
+	traced_end(&h);
+	return 0;
+}
+
+SEC("tp_btf/xfs_ag_resv_alloc_extent")
+int BPF_PROG(on_extent)
+{
+	struct hit h = {};
+	struct ledger *l = wait_ledger(&h);
+	__s64 own_ns;
+
+	if (!l)
+		return 0;
+	own_ns = mark_end(l, &l->wait.alloc, bpf_ktime_get_ns());
+	if (own_ns > 0)
+		part_add(l, part_meet(l, WIRE_LAYER_XFS, WIRE_XFS_ALLOC), own_ns);
 	traced_end(&h);
 	return 0;
 }

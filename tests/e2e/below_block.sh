@@ -12,17 +12,23 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/below.sh
 e2e_begin
 e2e_needs "$BELOW"
+diag "BELOW_SEED=$BELOW_SEED"
 below_mount x 500m || bail_out "no XFS"
 file=$BED_X_MNT/file
 
 reads()
 {
-	local off
+	local off count size
 
 	below_limit "$BED_X_NUMBER" 0 || { skip "no cgroup v1 blkio here" "held back" 7; return; }
-	ok "reads without a limit" below_run free direct-read "$file" 150
-	below_limit "$BED_X_NUMBER" 100
-	ok "reads with a limit" below_run held direct-read "$file" 150
+	below_draw 80 120; count=$DRAWN
+	below_draw 1 16; size=$((DRAWN * 4096))
+	ok "$count reads of $size bytes without a limit" \
+		below_run free direct-read "$file" 1 "$count" "$size"
+	below_draw 25 45
+	below_limit "$BED_X_NUMBER" "$DRAWN"
+	ok "reads with a limit of $DRAWN a second" \
+		below_run held direct-read "$file" 1 "$count" "$size"
 	below_limit "$BED_X_NUMBER" 0
 	off=$(jq -r '.off[]? | select(.what | IN("xfs", "block", "sched")) | .reason' \
 		"$BED_DIR/held-look.out")
@@ -30,39 +36,43 @@ reads()
 	between "$(below_ratio \
 		"$(jq -n "$(below_sum held 'block held back' self) -
 			$(below_sum free 'block held back' self)")" \
-		"$(jq -n "$(below_clock held wall_ns) - $(below_clock free wall_ns)")")" 0.95 1.02 \
+		"$(jq -n "$(below_clock held wall_ns) - $(below_clock free wall_ns)")")" 0.95 1.05 \
 		"of what the limit adds, at least 95 % is time before there is a request"
 	between "$(below_ratio "$(below_sum held pread64 incl pread64)" \
 		"$(below_clock held wall_ns)")" 0.97 1.001 \
 		"the reads are as long as their own clock says"
 	ok "the rows add up" below_adds_up held
-	between "$(below_sum free 'block device' count)" 140 150 "reads wait for the device"
+	between "$(below_sum free 'block device' count)" $((count * 9 / 10)) "$count" \
+		"reads wait for the device"
 }
 
-# While somebody always has the lock, all the others wait: what the threads' clocks leave
-# unexplained is all their time but that of one.
+# lock_waits NAME THREADS WRITES SIZE: a call has the lock until it ends, so by the threads'
+# own clocks it waited from its begin until the one before it ended.
 lock_waits()
 {
-	local name=$1
-
-	shift
-	ok "$name: writers on one file" below_run "$name" write "$file" "$@"
-	between "$(below_ratio "$(below_sum "$name" 'xfs lock wait' self)" \
-		"$(jq -n "$(below_clock "$name" wall_ns) - $(below_clock "$name" elapsed_ns)")")" \
-		0.95 1.05 "$name: the lock wait is what their clocks leave unexplained"
-	ok "$name: the rows add up" below_adds_up "$name"
+	ok "$1: $2 writers on one file, $3 times $4 bytes" below_run "$1" write "$file" "${@:2}"
+	between "$(below_ratio "$(below_sum "$1" 'xfs lock wait' self)" \
+		"$(below_clock "$1" queued_ns)")" 0.95 1.05 \
+		"$1: the lock wait is what their clocks leave unexplained"
+	ok "$1: the rows add up" below_adds_up "$1"
 }
 
 locks()
 {
-	lock_waits spinning 2 150 1048576
-	lock_waits three 3 60 1048576
+	local size threads
+
+	below_draw 3 8; size=$((DRAWN * 131072))
+	lock_waits spinning 2 150 "$size"
+	below_draw 3 5
+	lock_waits several "$DRAWN" 60 "$size"
 	below_limit "$BED_X_NUMBER" 200 || { skip "no cgroup v1 blkio here" "asleep" 3; return; }
 	sync "$file"
 	echo 1 >/proc/sys/vm/drop_caches
-	lock_waits asleep 8 20 100
+	below_draw 5 10; threads=$DRAWN
+	below_draw 10 2000
+	lock_waits asleep "$threads" 20 "$DRAWN"
 	below_limit "$BED_X_NUMBER" 0
-	ok "one thread alone" below_run alone write "$file" 1 200 131072
+	ok "one thread alone" below_run alone write "$file" 1 200 "$size"
 	between "$(below_ratio "$(below_sum alone 'xfs lock wait' self)" \
 		"$(below_clock alone wall_ns)")" 0 0.02 "alone, there is next to no lock wait"
 }

@@ -3,149 +3,109 @@
 # bricktop: timeout 120
 # shellcheck disable=SC2317 # functions are called through others
 #
-# Waits that the kernel announces by an event: the log's, dirty throttling (in write() and
-# in page faults of a mapping), pages under writeback. Each is met as often as its own
-# trace event fires in the process, and a throttled thread is charged what it slept, by
-# the kernel's sched_switch events, not what it was told to ("pause").
+# What XFS does that it tells of by events: waits for its log, and allocation. A row is met
+# as often as the trace event of the same process fires, and its time is where the load
+# must have it: on the calls that allocate, not on those that leave it to others.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 . tests/lib/below.sh
 e2e_begin
 e2e_needs "$BELOW"
-below_mount x 600m || bail_out "no XFS"
-# the smallest log that mkfs makes of a small XFS; in a log of 64 MiB hardly anybody waits
+diag "BELOW_SEED=$BELOW_SEED"
+# small logs that mkfs makes of a small XFS; in a log of 64 MiB hardly anybody waits
 below_mount small 300m --unsupported -m reflink=0,rmapbt=0 -l size=900b ||
 	bail_out "no XFS with a small log"
+below_mount middle 300m --unsupported -m reflink=0,rmapbt=0 -l size=4096b ||
+	bail_out "no XFS with a log of 16 MiB"
+below_mount one 300m --unsupported -m reflink=0,rmapbt=0 -d agcount=1 ||
+	bail_out "no XFS with one allocation group"
 
-# traced NAME MODE ARGUMENT... -- EVENT FILTER ...: a load under bricktop and a trace.
-traced()
-{
-	local name=$1 load=()
-
-	while [ "$1" != -- ]; do
-		load+=("$1")
-		shift
-	done
-	shift
-	below_start "${load[@]}" && attach_start "$name-look" "$(bed_get "$name" PID)" --json &&
-		below_trace "$(bed_get "$name" PID)" "$@" && below_finish "$name" &&
-		below_traced "$name"
-}
-
-# met NAME EVENT ID: this row was met as often as the event was traced.
-met()
-{
-	is "$(below_sum "$1" "$3" calls)" "$(below_count "$1" "$2")" \
-		"$1: '$3' is met as often as $2 fires"
-}
+LOG=(xfs/xfs_log_force '' xfs/xlog_iclog_wait_on '' xfs/xfs_log_grant_sleep ''
+	xfs/xfs_log_cil_wait '' xfs/xfs_buf_iowait '')
 
 log_waits()
 {
-	local event
-
-	ok "creates and fsyncs on a small log" traced log create "$BED_SMALL_MNT" 8 2000 -- \
-		xfs/xfs_log_force '' xfs/xlog_iclog_wait_on '' xfs/xfs_log_grant_sleep '' \
-		xfs/xfs_log_cil_wait '' xfs/xfs_buf_iowait '' writeback/folio_wait_writeback ''
-	met log xfs_log_force 'xfs log force'
-	met log xlog_iclog_wait_on 'xfs log iclog'
-	met log xfs_log_grant_sleep 'xfs log grant'
-	met log xfs_log_cil_wait 'xfs log cil'
-	met log xfs_buf_iowait 'xfs metadata read'
-	met log folio_wait_writeback 'writeback wait'
-	for event in xlog_iclog_wait_on xfs_log_grant_sleep; do
-		between "$(below_count log "$event")" 10 1e9 "$event fired"
-	done
+	below_draw 1800 2200
+	ok "$DRAWN creates with fsyncs of 8 threads on a small log" \
+		below_traced_run log create "$BED_SMALL_MNT" 8 "$DRAWN" 0 -- "${LOG[@]}" \
+		writeback/folio_wait_writeback ''
+	below_met log xfs_log_force 'xfs log force' 10
+	below_met log xlog_iclog_wait_on 'xfs log iclog' 10
+	below_met log xfs_log_grant_sleep 'xfs log grant' 10
+	below_met log xfs_log_cil_wait 'xfs log cil'
+	below_met log xfs_buf_iowait 'xfs metadata read'
+	below_met log folio_wait_writeback 'writeback wait'
 	between "$(below_ratio "$(below_sum log 'xfs' self fsync)" \
 		"$(below_sum log fsync incl)")" 0 0.2 "of an fsync's time the waits are named"
 	ok "the rows add up" below_adds_up log
 }
 
-# busy, idle: keep every CPU at work meanwhile. The trace lacks switches from an idle CPU to
-# a thread (they come before the kernel lets itself be traced), and would know fewer sleeps.
-busy()
+# A commit waits for the CIL where it has grown to a quarter of the log before the worker
+# that empties it has run at all: it gets no CPU from these threads.
+cil_waits()
 {
-	local n
+	below_draw 1800 2200
+	ok "$DRAWN creates, and no CPU for who writes the log" \
+		below_traced_run cil burst "$BED_MIDDLE_MNT" 8 "$DRAWN" 0 -- "${LOG[@]}"
+	below_met cil xfs_log_cil_wait 'xfs log cil' 1
+	below_met cil xfs_log_grant_sleep 'xfs log grant'
+	below_met cil xlog_iclog_wait_on 'xfs log iclog'
+	between "$(below_sum cil 'xfs log cil' self)" 1 1e18 "they slept for it"
+	ok "the rows add up" below_adds_up cil
+}
 
-	for ((n = $(nproc); n > 0; n--)); do
-		nice -n 19 sh -c 'while :; do :; done' &
-		loops+=($!)
+# allocated NAME: what the process got is in its rows, as often and (by the trace's own
+# clock, which stops a little later) as long as the kernel's events say.
+allocated()
+{
+	local count ns
+
+	read -r count ns < <(below_times "$1" between xfs_alloc_vextent_ xfs_alloc_vextent_finish)
+	is "$(below_sum "$1" 'xfs allocation' calls)" "$count" \
+		"$1: extents are counted as the kernel's events are"
+	between "$(below_ratio "$(below_sum "$1" 'xfs allocation' self)" "$ns")" 0.5 1.02 \
+		"$1: allocating takes what lies between them"
+	ok "$1: the rows add up" below_adds_up "$1"
+}
+
+# The same appends three times: each allocates where it is written to the device.
+allocation()
+{
+	local threads size event extents=(xfs/xfs_alloc_vextent_finish '')
+
+	below_draw 3 8; threads=$DRAWN
+	below_draw 1 8; size=$((DRAWN * 4096))
+	for event in near_bno start_ag exact_bno this_ag first_ag; do
+		extents+=("xfs/xfs_alloc_vextent_$event" '')
 	done
+	ok "O_DIRECT: $threads threads append $size bytes each time" below_traced_run direct \
+		extend "$BED_ONE_MNT/direct" "$threads" 150 "$size" -- "${extents[@]}"
+	allocated direct
+	between "$(below_sum direct 'xfs allocation' calls write)" $((threads * 150)) 1e9 \
+		"each write allocates"
+	ok "buffered, and synced" below_traced_run synced \
+		extend-synced "$BED_ONE_MNT/synced" "$threads" 30 "$size" -- "${extents[@]}"
+	allocated synced
+	between "$(below_sum synced 'xfs allocation' calls fsync)" "$threads" 1e9 \
+		"what was only reserved is allocated by the fsync"
+	is "$(below_sum synced 'xfs allocation' calls write)" 0 "... and not by the write"
+	left_to_others "$threads" "$size" "${extents[@]}"
 }
 
-idle()
+# left_to_others THREADS SIZE EVENT...: who writes back allocates, not who wrote.
+left_to_others()
 {
-	[ ${#loops[@]} = 0 ] || kill "${loops[@]}"
-	loops=()
-}
-loops=()
-bed_on_exit idle
-
-# slept NAME: ns that its thread slept right after it was told to.
-slept()
-{
-	python3 - "$BED_DIR/$1.trace" <<-'PY'
-	import re, sys
-	told, out, total = None, None, 0
-	for line in open(sys.argv[1]):
-	    m = re.match(r".*-(\d+)\s+\[\d+\].* (\d+)\.(\d+): (\w+): (.*)", line)
-	    if not m:
-	        continue
-	    ns, event, text = int(m[2]) * 10**9 + int(m[3]) * 10**(9 - len(m[3])), m[4], m[5]
-	    if event == "balance_dirty_pages":
-	        told, out = m[1], None
-	    elif told and event == "sched_switch":
-	        if f"prev_pid={told} " in text and "prev_state=R" not in text:
-	            out = ns
-	        elif f"next_pid={told} " in text and out:
-	            total, told = total + ns - out, None
-	print(total)
-	PY
-}
-
-# throttled NAME ID CLOCK?: the row ID against the trace.
-throttled()
-{
-	local paused
-
-	paused=$(sed -n 's/.* balance_dirty_pages: .* pause=\([0-9]*\) .*/\1/p' \
-		"$BED_DIR/$1.trace" | awk '{ n += $1 } END { print n * 1e6 }')
-	met "$1" balance_dirty_pages "$2"
-	between "$(below_count "$1" balance_dirty_pages)" 10 1e9 "$1: it was throttled"
-	between "$(below_ratio "$(below_sum "$1" "$2" self)" "$(slept "$1")")" 0.99 1.01 \
-		"$1: for as long as it slept"
-	between "$(below_ratio "$paused" "$(below_sum "$1" "$2" self)")" 0.2 0.98 \
-		"$1: which is longer than it was told to"
-}
-
-throttling()
-{
-	ok "the limit of dirty pages is set" below_dirty dirty 8388608
-	ok "and that of the background" below_dirty dirty_background 4194304
-	busy
-	ok "writes of 128 KiB" traced write dirty "$BED_X_MNT/dirty" 100 -- \
-		writeback/balance_dirty_pages 'pause > 0' sched/sched_switch ''
-	throttled write throttle
-	ok "the rows add up" below_adds_up write
-	ok "page faults of a mapping" traced fault map "$BED_X_MNT/map" 80 -- \
-		writeback/balance_dirty_pages 'pause > 0' sched/sched_switch ''
-	idle
-	throttled fault 'throttle in a page fault'
-}
-
-# The file's pages are another thread's: the one that syncs waits for their writing.
-writeback_waits()
-{
-	ok "fsyncs behind a writer" traced sync sync "$BED_X_MNT/sync" 15 262144 -- \
-		writeback/folio_wait_writeback ''
-	met sync folio_wait_writeback 'writeback wait'
-	between "$(below_sum sync 'writeback wait' count fsync)" 1 15 \
-		"fsyncs wait for writeback"
-	between "$(below_ratio "$(below_sum sync 'writeback wait' incl fsync)" \
-		"$(below_sum sync fsync incl)")" 0.02 1 "it is part of their time"
-	ok "the rows add up" below_adds_up sync
+	below_start left extend-left "$BED_ONE_MNT/left" "$1" 100 "$2" &&
+		attach_start left-look "$(bed_get left PID)" --json &&
+		below_trace 0 "${@:3}"
+	ok "buffered, and left to others" below_finish left
+	sync -f "$BED_ONE_MNT"
+	ok "whose extents are traced, too" below_traced left
+	is "$(below_sum left 'xfs allocation' calls)" 0 "who only reserved allocates nothing"
+	between "$(below_count left xfs_alloc_vextent_finish)" "$1" 1e9 "... but it is done"
 }
 
 log_waits
-writeback_waits
-throttling
+cil_waits
+allocation
 done_testing

@@ -5,11 +5,20 @@
 # (below.c), bricktop attached to that process, and the kernel's own trace events counted
 # beside it. It owns the device, the cgroup, the trace instance and the sysctls it sets,
 # and bed.sh puts all of them back. It knows nothing about what is tested.
-# Sourced after e2e.sh, whose e2e_needs is asked for "$BELOW".
+# Sourced after e2e.sh, whose e2e_needs is asked for "$BELOW". Threads, sizes and limits are
+# drawn with BELOW_SEED, which is fixed in check and fresh in soak.
 
 BELOW=${BRICKTOP_BUILD:-build}/tests/lib/below
 BED_BELOW_CGROUP=
 BELOW_TRACE=
+BELOW_LOOPS=()
+BELOW_VM_LOCK=
+BELOW_SEED=${BELOW_SEED:-4711}
+RANDOM=$((BELOW_SEED % 32768))
+
+# shellcheck disable=SC2034 # for the tests
+# below_draw LOW HIGH: a number, in DRAWN: a subshell would draw the same again.
+below_draw() { DRAWN=$(($1 + (RANDOM * 32768 + RANDOM) % ($2 - $1 + 1))); }
 
 # below_mount NAME SIZE [MKFS OPTION]...: BED_<NAME>_MNT, _DEV (loop7), _NUMBER (7:7).
 below_mount()
@@ -34,19 +43,35 @@ below_limit()
 	echo "$1 $2" >"$BED_BELOW_CGROUP/blkio.throttle.read_iops_device"
 }
 
-# below_dirty NAME BYTES: vm.NAME_bytes, for this test only. Of it and vm.NAME_ratio the one
-# that is not in use reads 0: the other is what has to be put back.
+# below_slow NUMBER BYTES: what the kernel's own threads, and whoever else is in no group, may
+# write to that device in a second; below_fast: as much as they like again.
+below_slow()
+{
+	local limit
+
+	limit=$(bed_cgroups blkio)/blkio.throttle.write_bps_device || return 1
+	bed_write "$limit" "$1 $2" "$limit" "$1 0"
+}
+
+below_fast() { bed_unwrite "$(bed_cgroups blkio)/blkio.throttle.write_bps_device"; }
+
+# below_dirty NAME BYTES: vm.NAME_bytes, for this test only, and only one test at a time. Of
+# it and vm.NAME_ratio the one that is not in use reads 0: the other has to be put back.
 below_dirty()
 {
 	local unit=bytes
 
+	if [ -z "$BELOW_VM_LOCK" ]; then
+		exec {BELOW_VM_LOCK}</proc/sys/vm/dirty_bytes
+		flock "$BELOW_VM_LOCK" || return 1
+	fi
 	[ "$(cat "/proc/sys/vm/$1_bytes")" != 0 ] || unit=ratio
 	bed_write "/proc/sys/vm/$1_bytes" "$2" "/proc/sys/vm/$1_$unit"
 }
 
 # ---- trace events -------------------------------------------------------
 
-# below_trace PID [EVENT FILTER]...: count these events of that process's threads.
+# below_trace PID [EVENT FILTER]...: these events of that process's threads; PID 0: of anybody.
 below_trace()
 {
 	local pid=$1 at
@@ -60,6 +85,7 @@ below_trace()
 	echo >"$BELOW_TRACE/trace"
 	echo 16384 >"$BELOW_TRACE/buffer_size_kb"
 	echo 1 >"$BELOW_TRACE/options/event-fork"
+	[ "$pid" = 0 ] && pid=
 	echo "$pid" >"$BELOW_TRACE/set_event_pid" || return 1
 	shift
 	while [ $# -gt 1 ]; do
@@ -89,9 +115,42 @@ below_traced()
 # below_count NAME EVENT: how often it was traced.
 below_count() { grep -c " $2: " "$BED_DIR/$1.trace"; }
 
+# below_times NAME WHAT...: "COUNT NS": see trace_times.py.
+below_times() { "$BED_LIB/trace_times.py" "$BED_DIR/$1.trace" "${@:2}"; }
+
+# below_busy, below_idle: keep every CPU at work meanwhile. A trace lacks switches from an
+# idle CPU to a thread (they come before the kernel lets itself be traced), and would know
+# fewer sleeps.
+below_busy()
+{
+	local n
+
+	bed_on_exit below_idle
+	for ((n = $(nproc); n > 0; n--)); do
+		nice -n 19 sh -c 'while :; do :; done' &
+		BELOW_LOOPS+=($!)
+	done
+}
+
+below_idle()
+{
+	[ ${#BELOW_LOOPS[@]} = 0 ] || kill "${BELOW_LOOPS[@]}"
+	BELOW_LOOPS=()
+BELOW_VM_LOCK=
+}
+
 # ---- a load under bricktop ----------------------------------------------
 
-# below_start NAME MODE ARGUMENT...: the load, waiting for its start.
+# below_met NAME EVENT ID [LEAST]: this row was met as often as the event was traced, and
+# that was so often.
+below_met()
+{
+	is "$(below_sum "$1" "$3" calls)" "$(below_count "$1" "$2")" \
+		"$1: '$3' is met as often as $2 fires"
+	[ -z "${4-}" ] || between "$(below_count "$1" "$2")" "$4" 1e9 "$1: $2 fired"
+}
+
+# below_start NAME LOAD ARGUMENT...: the load, waiting for its start.
 below_start()
 {
 	local name=$1
@@ -122,11 +181,29 @@ below_finish()
 	[ "$status" = 0 ] && [ "$ATTACH_STATUS" = 0 ]
 }
 
-# below_run NAME MODE ARGUMENT...: all of it, but for the trace.
+# below_run NAME LOAD ARGUMENT...: all of it, but for the trace.
 below_run()
 {
 	below_start "$@" && attach_start "$1-look" "$(bed_get "$1" PID)" --json &&
 		below_finish "$1"
+}
+
+# below_traced_run [-a] NAME LOAD ARGUMENT... -- EVENT FILTER ...: and with the trace, of its
+# process, or of anybody (-a).
+below_traced_run()
+{
+	local anybody name load=()
+
+	[ "$1" = -a ] && anybody=0 && shift
+	name=$1
+	while [ "$1" != -- ]; do
+		load+=("$1")
+		shift
+	done
+	shift
+	below_start "${load[@]}" && attach_start "$name-look" "$(bed_get "$name" PID)" --json &&
+		below_trace "${anybody:-$(bed_get "$name" PID)}" "$@" &&
+		below_finish "$name" && below_traced "$name"
 }
 
 # below_clock NAME FIELD: what the load's own clocks saw.
@@ -144,15 +221,23 @@ below_sum()
 		else .[$field] end] | add // 0' "$BED_DIR/$1.json"
 }
 
+# below_path NAME PATH FIELD: of the row at that place alone.
+below_path()
+{
+	jq --arg path "$2" --arg field "$3" '[.ops[] | select(.root == "local") | .layers[] |
+		select(.path == $path)[$field]] | add // 0' "$BED_DIR/$1.json"
+}
+
 # below_ratio A B: A / B.
 below_ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b + 0 == 0) print "-"; else print a / b }'; }
 
 # below_adds_up NAME: in no operation do the rows' own times make more or less than the
-# calls' time, but for the rounding of the report.
+# calls' time, but for the rounding of the report: a mean has three decimals.
 below_adds_up()
 {
 	jq -e '[.ops[] | select(.root == "local" and (.layers | length) > 1) |
-		((.layers | map(.self_us.mean * .count) | add) /
-		 (.layers[0].incl_us.mean * .layers[0].count))] |
-		length > 0 and all(. > 0.9999 and . < 1.0001)' "$BED_DIR/$1.json"
+		((.layers | map(.self_us.mean * .count) | add) -
+			.layers[0].incl_us.mean * .layers[0].count | fabs) /
+		((.layers | map(.count) | add) + .layers[0].count)] |
+		length > 0 and all(. < 0.00051)' "$BED_DIR/$1.json"
 }

@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# bricktop: timeout 150
+# shellcheck disable=SC2317 # functions are called through others
+#
+# Waits for pages and for the device's cache. Who makes pages dirty too fast is throttled, in
+# write() and in page faults of a mapping, on a fast device and on a slow one: as often as
+# the trace event fires, and for as long as the thread slept by the kernel's sched_switch
+# events, which is longer than it was told to ("pause"). A sync behind another thread's
+# pages waits for their writing, a read for its pages, an fdatasync for a flush.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+. tests/lib/below.sh
+e2e_begin
+e2e_needs "$BELOW"
+diag "BELOW_SEED=$BELOW_SEED"
+below_mount x 600m || bail_out "no XFS"
+
+# paused NAME: ns that it was told to sleep.
+paused()
+{
+	sed -n 's/.* balance_dirty_pages: .* pause=\([0-9]*\) .*/\1/p' "$BED_DIR/$1.trace" |
+		awk '{ n += $1 } END { print n * 1e6 }'
+}
+
+# throttled NAME ID MOST: the row ID against the trace; MOST of it the thread was told to.
+# What the load prints of its clocks may be throttled, too, as a write.
+throttled()
+{
+	local calls count ns self
+
+	read -r count ns < <(below_times "$1" slept balance_dirty_pages)
+	read -r calls self < <(jq -r '[.ops[].layers[] | select(.kind == "throttle")] |
+		[(map(.calls // .count) | add), (map(.self_us.mean * .count * 1000) | add)] |
+		@tsv' "$BED_DIR/$1.json")
+	is "$calls" "$(below_count "$1" balance_dirty_pages)" \
+		"$1: it was throttled as often as balance_dirty_pages fires"
+	between "$(below_sum "$1" "$2" calls)" "$((calls > 10 ? calls - 1 : 10))" "$calls" \
+		"$1: all of it is '$2'"
+	is "$count" "$calls" "$1: each time it slept"
+	between "$(below_ratio "$self" "$ns")" 0.99 1.01 "$1: for as long as it slept"
+	between "$(below_ratio "$(paused "$1")" "$self")" 0.2 "$3" \
+		"$1: which is longer than it was told to"
+	ok "$1: the rows add up" below_adds_up "$1"
+}
+
+# throttling NAME MIB MOST: a write and a mapping of that much.
+throttling()
+{
+	local dirtied=(writeback/balance_dirty_pages 'pause > 0' sched/sched_switch '') size
+
+	below_draw 8 48; size=$((DRAWN * 4096))
+	below_busy
+	ok "$1: writes of $size bytes" below_traced_run "$1-write" dirty "$BED_X_MNT/$1-write" 1 \
+		$(($2 * 1048576 / size)) "$size" -- "${dirtied[@]}"
+	ok "$1: page faults of a mapping" below_traced_run "$1-fault" map "$BED_X_MNT/$1-fault" \
+		1 $(($2 * 256)) 4096 -- "${dirtied[@]}"
+	below_idle
+	throttled "$1-write" throttle "$3"
+	throttled "$1-fault" 'throttle in a page fault' "$3"
+}
+
+throttled_writers()
+{
+	below_draw 6 10
+	ok "the limit of dirty pages is $DRAWN MiB" below_dirty dirty $((DRAWN * 1048576))
+	ok "and that of the background half of it" below_dirty dirty_background $((DRAWN * 524288))
+	throttling fast 80 0.98
+	below_draw 12 24
+	below_slow "$BED_X_NUMBER" $((DRAWN * 1048576)) ||
+		{ skip "no cgroup v1 blkio here" "a slow device" 14; return; }
+	throttling slow 24 1
+	below_fast
+}
+
+# What a sync takes longer behind another thread's pages is the wait for their writing.
+writeback_waits()
+{
+	local size
+
+	below_draw 8 16; size=$((DRAWN * 131072))
+	dd if=/dev/zero of="$BED_X_MNT/sync" bs="$size" count=1 conv=fsync 2>/dev/null
+	below_draw 8 16
+	below_slow "$BED_X_NUMBER" $((DRAWN * 1048576)) ||
+		{ skip "no cgroup v1 blkio here" "syncs behind a writer" 6; return; }
+	ok "fsyncs behind a writer of $size bytes" below_traced_run sync behind \
+		"$BED_X_MNT/sync" 1 8 "$size" -- writeback/folio_wait_writeback ''
+	below_fast
+	below_met sync folio_wait_writeback 'writeback wait' 8
+	between "$(below_sum sync 'writeback wait' count fsync)" 8 16 \
+		"each of them waits for writeback"
+	between "$(below_ratio "$(below_sum sync 'writeback wait' incl fsync)" \
+		"$(jq -n "$(below_clock sync wall_ns) - $(below_clock sync quiet_ns)")")" 0.9 1.02 \
+		"what they take longer by their own clock is that wait"
+	ok "the rows add up" below_adds_up sync
+}
+
+folio_reads()
+{
+	local count ns
+
+	dd if=/dev/zero of="$BED_X_MNT/read" bs=1M count=64 conv=fsync 2>/dev/null
+	below_draw 1 4
+	below_busy
+	ok "reads of what is not cached" below_traced_run read read "$BED_X_MNT/read" 1 300 \
+		$((DRAWN * 4096)) -- sched/sched_switch '' syscalls/sys_enter_pread64 '' \
+		syscalls/sys_exit_pread64 ''
+	below_idle
+	read -r count ns < <(below_times read slept_in sys_pread64)
+	is "$(below_sum read 'folio read' calls pread64)" "$count" \
+		"a read is met as often as the kernel had its thread wait"
+	between "$count" 200 1e9 "most reads had to wait"
+	between "$(below_ratio "$(below_sum read 'folio read' incl pread64)" "$ns")" 0.99 1.01 \
+		"for as long as it slept"
+	ok "the rows add up" below_adds_up read
+}
+
+# An fdatasync of an overwrite asks for nothing but a flush: a request without data. A log
+# buffer is written with flushes around it, and waited for until they are done.
+flushes()
+{
+	local device=$((${BED_X_NUMBER%:*} << 20 | ${BED_X_NUMBER#*:})) count ns
+
+	dd if=/dev/zero of="$BED_X_MNT/flush" bs=1M count=16 conv=fsync 2>/dev/null
+	below_draw 20 40
+	ok "$DRAWN fdatasyncs of overwrites" below_traced_run -a flush flush "$BED_X_MNT/flush" \
+		1 "$DRAWN" 16384 -- block/block_rq_complete "dev == $device" \
+		block/block_rq_issue "dev == $device"
+	is "$(below_path flush 'fdatasync/xfs/block flush' calls)" \
+		"$(grep -cE ' block_rq_complete: [0-9,]* WS \(\) 0 \+ 0 ' "$BED_DIR/flush.trace")" \
+		"a flush is waited for as often as one was asked for"
+	between "$(below_path flush 'fdatasync/xfs/block flush' calls)" $((DRAWN - 2)) "$DRAWN" \
+		"nearly each of them needs no more"
+	read -r count ns < <(below_times flush requests FF)
+	between "$(below_ratio "$(below_sum flush 'block flush' self)" "$ns")" 0.9 1.15 \
+		"for as long as the device took for $count flushes"
+	ok "the rows add up" below_adds_up flush
+	ok "creates and fsyncs of one thread" below_traced_run fua create "$BED_X_MNT" 1 600 0 -- \
+		xfs/xlog_iclog_wait_on ''
+	below_met fua xlog_iclog_wait_on 'xfs log iclog' 5
+	is "$(below_path fua 'fsync/xfs/xfs log iclog/block flush' count)" \
+		"$(below_path fua 'fsync/xfs/xfs log iclog' count)" \
+		"who waits for a log buffer waits for its flushes"
+}
+
+writeback_waits
+folio_reads
+flushes
+throttled_writers
+done_testing
