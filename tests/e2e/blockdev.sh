@@ -160,14 +160,21 @@ if zram=$(cat /sys/class/zram-control/hot_add 2>/dev/null); then
 	bed_on_exit eval "echo $zram >/sys/class/zram-control/hot_remove"
 	bed_on_exit eval "echo 1 >/sys/block/zram$zram/reset"
 	echo 64M >"/sys/block/zram$zram/disksize"
+	before=$(stat_of "zram$zram")
 	ok 'attach to a device that takes bios' attach_start bios "zram$zram" --json -d 60
 	ok 'write to it' dd if=/dev/urandom of="/dev/zram$zram" bs=64k count=10 oflag=direct
 	ok 'read from it' dd if="/dev/zram$zram" of=/dev/null bs=4k count=20 iflag=direct
 	attach_end bios
+	after=$(stat_of "zram$zram")
 	is "$(report bios '.devices[0].by')" bios 'it is counted by bios'
 	is "$(report bios 'op("write") | [.count, .bytes, .size_bytes.max] | @csv')" \
 		10,655360,65536 'writes are those of dd'
 	is "$(report bios 'op("read") | [.count, .bytes] | @csv')" 20,81920 'reads are those of dd'
+	for group in read write; do
+		is "$(report bios "op(\"$group\") | [.count, .bytes] | @csv")" \
+			"$(moved "$before" "$after" "$group"),$(moved "$before" "$after" "${group}_bytes")" \
+			"$group: bios and bytes are the kernel's"
+	done
 	is "$(report bios 'op("read") | [.queue_us.mean, .device_us.count] | @json')" '[null,20]' \
 		'it has no queue, and all of the time is its own'
 	is "$(report bios '.devices | length')" 1 'nothing is below it'

@@ -433,6 +433,7 @@ class Summary:
         self.xlators = Counter()
         self.owned = {}  # (thread, begin, end) of a span: line
         self.ops = Counter()
+        self.parts = Counter()
 
     def add_wrong(self, line_no, kind, detail, line):
         self.kinds[kind] += 1
@@ -484,6 +485,9 @@ class Summary:
         self.counts["spans placed"] += sum(len(n.spans) for n in nodes)
         self.counts["spans with parts"] += sum(len(s.get("parts", ())) > 1
                                                for s in request.record["spans"])
+        self.parts.update({f"{request.record['op']}: {part['sub']}"
+                           for span in request.record["spans"]
+                           for part in span.get("parts", ())[1:]})
         self.counts["parallel"] += request.has_parallel()
         self.counts["frames split"] += request.split
         self.counts["failed"] += request.raised
@@ -504,6 +508,9 @@ class Summary:
         for name in args.expect_op:
             if not self.ops[name]:
                 yield f"op '{name}' does not appear; there are {sorted(self.ops)}"
+        for name in args.expect_part:
+            if not self.parts[name]:
+                yield f"no '{name}' lies in a call; there are {sorted(self.parts)}"
         for flag, count in (("parallel", "parallel"), ("clipped", "clipped"),
                             ("spans", "spans placed"), ("parts", "spans with parts"),
                             ("copies", "copied stacks"), ("watermark", "under a watermark"),
@@ -532,6 +539,8 @@ def parse_args():
     parser.add_argument("--max-unsplit", type=int, metavar="N")
     parser.add_argument("--expect-xlator", action="append", default=[], metavar="X")
     parser.add_argument("--expect-op", action="append", default=[], metavar="OP")
+    parser.add_argument("--expect-part", action="append", default=[], metavar="OP: NAME",
+                        help="a part inside a call of such a request, and that it adds up")
     for flag, text in (("parallel", "a node whose children overlap"),
                        ("clipped", "a frame clipped to its parent"),
                        ("spans", "a span that belongs to a frame"),
