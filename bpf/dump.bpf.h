@@ -174,6 +174,7 @@ static __always_inline void dump_head(const struct walk *w, __u8 wanted, struct 
 		.origin = w->origin,
 		.unsplit = w->unsplit,
 		.wanted = wanted,
+		.uncovered = w->uncovered,
 		.result = w->result,
 		.watermark = w->watermark,
 		.n_frames = w->n,

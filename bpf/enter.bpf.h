@@ -102,6 +102,7 @@ static long enter_frame(__u32 i, struct walker *m)
 	}
 	walk_key(w, &key);
 	key.layer = f->layer;
+	key.sub = w->uncovered;
 	if (p)
 		key.parent = p->layer;
 	slot = walk_slot(w, &key);
@@ -205,7 +206,7 @@ static long enter_span(__u32 i, struct walker *m)
 		return 0;
 	span->state = state ^ SPAN_CLAIMED ^ SPAN_ENTERED;
 	f = walk_frame_at(w, state >> SPAN_FRAME_SHIFT & SPAN_NO_FRAME);
-	if (!f || w->unsplit)
+	if (!f || w->unsplit || w->uncovered)
 		return 0;
 	walk_key(w, &key);
 	key.parent = f->layer;
@@ -228,6 +229,7 @@ static __always_inline struct wire_pool_slot *enter_unsplit(struct walk *w)
 		return NULL;
 	walk_key(w, &key);
 	key.layer = WIRE_LAYER_UNATTRIBUTED;
+	key.sub = w->uncovered;
 	slot = slot_get(&key);
 	if (slot)
 		slot_add(slot, incl, incl);
@@ -285,6 +287,9 @@ __noinline int walk_account(struct walk *w, struct ledger *l)
 		w->cursor[s] = w->first[s];
 	w->thread_begin = ~0ULL;
 	bpf_loop(w->n, find_thread_begin, &m, 0);
+	w->uncovered = is_uncovered(w);
+	if (w->uncovered)
+		layer_drop(w->target, WIRE_LOST_SKIPPED);
 	w->claim_frame = NO_FRAME;
 	w->n_spans = 0;
 	if (l) {
@@ -297,6 +302,7 @@ __noinline int walk_account(struct walk *w, struct ledger *l)
 		/* first of all: where there is not room for all rows, there is for requests */
 		walk_key(w, &key);
 		key.layer = w->frame[0].layer;
+		key.sub = w->uncovered;
 		root = walk_slot(w, &key);
 	}
 	if (l)

@@ -141,6 +141,18 @@ static __always_inline int is_current(const struct ledger *l)
 	return l->tid == (__u32)bpf_get_current_pid_tgid();
 }
 
+/*
+ * Of a span that was open while layers were off its end, or what was in it, is not known: it never
+ * was. To be called before open spans are looked at.
+ */
+static __always_inline void ledger_renew(struct ledger *l)
+{
+	if (l->depth && l->open[0].begin < layers_since()) {
+		l->depth = 0;
+		l->dropped = 0;
+	}
+}
+
 static __always_inline struct overflow *overflow_find(const struct ledger *l)
 {
 	if (!l->overflows || !is_current(l))

@@ -62,6 +62,8 @@ static __always_inline void leave_cpu(struct task_struct *task, int voluntary, _
 {
 	struct ledger *l = bpf_task_storage_get(&ledgers, task, NULL, 0);
 
+	if (l)
+		ledger_renew(l);
 	if (!l || !l->depth)
 		return;
 	l->wait.as = wait_kind(&l->wait, task, voluntary);
@@ -241,6 +243,8 @@ static __always_inline void take_cpu(struct task_struct *task, __u32 local_targe
 {
 	struct ledger *l = bpf_task_storage_get(&ledgers, task, NULL, 0);
 
+	if (l)
+		ledger_renew(l);
 	if (l && l->depth && l->wait.slept_at)
 		end_sleep(l, local_target);
 }

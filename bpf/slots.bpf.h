@@ -75,6 +75,22 @@ struct {
 	__type(value, struct wire_traced);
 } traced SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wire_duty);
+} duty SEC(".maps");
+
+/* See struct wire_duty. */
+static __always_inline __u64 layers_since(void)
+{
+	__u32 zero = 0;
+	struct wire_duty *d = bpf_map_lookup_elem(&duty, &zero);
+
+	return d ? d->layers_since_ns : 0;
+}
+
 /* ---- losses and slots -------------------------------------------------- */
 
 static __always_inline void layer_drop(__u32 target, enum wire_loss loss)

@@ -48,6 +48,7 @@ static __always_inline void begin_call(struct pt_regs *regs, __u32 entry, __u32 
 	l = counts ? ledger_make(local_target) : ledger_find();
 	if (!l)
 		return;
+	ledger_renew(l);
 	if (l->depth) {
 		/* a thread makes one call at a time: the end of the earlier one was missed */
 		if (l->open[0].layer == WIRE_LAYER_SYSCALL)
@@ -92,6 +93,8 @@ static __always_inline void end_call(__u32 entry, long ret, __u32 local_target)
 	struct ledger *l = ledger_find();
 	__u64 now;
 
+	if (l)
+		ledger_renew(l);
 	if (!l || !l->depth || l->open[0].layer != WIRE_LAYER_SYSCALL ||
 	    l->open[0].sub != (__u8)entry)
 		return; /* not a file, or begun before bricktop came */

@@ -77,6 +77,8 @@ static __always_inline struct ledger *wait_ledger(struct hit *h)
 		return NULL;
 	traced_count(h);
 	l = ledger_find();
+	if (l)
+		ledger_renew(l);
 	if (l && l->depth)
 		return l;
 	traced_end(h);

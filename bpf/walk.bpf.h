@@ -74,6 +74,7 @@ struct walk {
 	__u16 no_bytes;               /* 1: what its frames moved is not known */
 	__u32 generation;             /* of "nodes", as this walk began */
 	__u32 claim_frame;            /* whose the span claimed last is; NO_FRAME: search */
+	__u32 uncovered;              /* 1: layers were off while it ran (WIRE_SUB_UNCOVERED) */
 	struct wire_who who;
 	__u64 state;             /* of the request, in the process */
 	__u64 itable;            /* inode table that was checked last, ... */
@@ -395,6 +396,14 @@ static __always_inline void walk_find_spans(struct walker *m)
 	/* what was pushed out before an earlier pass ended is not missed in this one */
 	if (m->l->evicted_end > w->thread_begin && m->l->evicted_end > w->watermark)
 		walk_unsplit(w, WIRE_LOST_LEDGER);
+}
+
+/* Of a request without a ledger there are no spans that could be missed. */
+static __always_inline int is_uncovered(const struct walk *w)
+{
+	__u64 since = layers_since();
+
+	return w->has_ledger && (since == WIRE_DUTY_OFF || w->thread_begin < since);
 }
 
 static long find_thread_begin(__u32 i, struct walker *m)

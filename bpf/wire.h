@@ -64,11 +64,19 @@ struct wire_slot_key {
 	__u8 op;      /* the root request's fop; for WIRE_ROOT_LOCAL the sub of its span */
 	__u8 root;    /* enum wire_root */
 	__u8 origin;  /* enum wire_origin */
-	__u8 sub;     /* operation inside a fixed layer (enum wire_syscall); 0 for xlators */
+	__u8 sub;     /* operation inside a fixed layer (enum wire_syscall); of an xlator, and of
+			 no layer: 0, or WIRE_SUB_UNCOVERED */
 	__u8 parent_sub;
 	__u8 top;              /* WIRE_ROOT_LOCAL: layer of the outermost span, whose sub is op */
 } __attribute__((aligned(4))); /* compared by words */
 _Static_assert(sizeof(struct wire_slot_key) == 12, "wire_slot_key");
+
+/*
+ * Of a request in which the layers below the xlators were off for a time (struct wire_duty): its
+ * spans are not known whole, and are in no row. Its passages are true, but for their self times,
+ * which hold what the spans took.
+ */
+#define WIRE_SUB_UNCOVERED 1
 
 /* A slot as the collector has it: the sum over all shards. */
 struct wire_slot {
@@ -116,7 +124,7 @@ enum wire_loss {
 	WIRE_LOST_ORDER,      /* requests shown unsplit: intervals that could not be ordered */
 	WIRE_LOST_STORAGE,    /* task storage busy or out of memory */
 	WIRE_LOST_UNKNOWN,    /* frames of an xlator that is in no known graph */
-	WIRE_LOST_SKIPPED,    /* by duty cycle or filter limits */
+	WIRE_LOST_SKIPPED,    /* by duty cycle (not seen below the xlators) or filter limits */
 	WIRE_LOST_MARKS,      /* shared frames whose entries were not all seen: shown as a group */
 	WIRE_LOSSES,
 };
@@ -275,6 +283,17 @@ struct wire_cfg {
 	__u32 split_tails; /* 1: frames that xlators share are split by their entries */
 	__u32 dev_rows;    /* of the host's block devices, per shard */
 	__u16 syscalls[WIRE_SYS_NUMBERS]; /* by this architecture's number; 0: not watched */
+};
+
+/* Map "duty", one entry: what is switched off and on to keep a budget. */
+#define WIRE_DUTY_OFF (~0ULL)
+
+struct wire_duty {
+	/*
+	 * Since when (CLOCK_MONOTONIC) all layers below the xlators are on that are wanted; 0: they
+	 * always were; WIRE_DUTY_OFF: not all of them are.
+	 */
+	__u64 layers_since_ns;
 };
 
 /* Map "procs": tgid -> how to read that process, and what it showed. */
@@ -468,7 +487,9 @@ struct wire_dump {
 	__u32 n_marks;
 	__s32 op_errno;
 	__s32 stack_error;          /* where result < 0: the stack's last error, and the layer of */
-	__u16 raiser, raiser_known; /* who raised it (0: nobody that is known) */
+	__u16 raiser;               /* who raised it (0: nobody that is known) */
+	__u8 raiser_known;
+	__u8 uncovered; /* 1: layers were off while it ran (WIRE_SUB_UNCOVERED) */
 	/* then a wire_who, n_frames wire_dump_frame, n_spans wire_span, n_marks wire_dump_marks */
 };
 _Static_assert(sizeof(struct wire_dump) == 56, "wire_dump");

@@ -12,6 +12,7 @@ char LICENSE[] SEC("license") = "GPL";
 /* In a write it is the next sleep; in a page fault, where no call is open, a span of its own. */
 static __always_inline void throttle(struct ledger *l)
 {
+	ledger_renew(l);
 	if (l->depth && l->open[0].layer != WIRE_LAYER_THROTTLE) {
 		wait_expect(l, WIRE_LAYER_THROTTLE, WIRE_THROTTLE_WRITE, 0);
 		return;

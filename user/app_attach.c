@@ -454,6 +454,7 @@ int app_attach(const struct opts *opts)
 		.out_fd = -1,
 		.dump_fd = -1,
 	};
+	const char *budget = getenv("BRICKTOP_BUDGET");
 	struct target_list list = { 0 };
 	char err[1024] = "";
 	int status, ret;
@@ -471,6 +472,9 @@ int app_attach(const struct opts *opts)
 		for (size_t i = 0; i < list.n; i++)
 			app_warn_stopped(list.t[i].pid);
 		r.names = session_names(r.session);
+		if (opts->budget_pct > 0)
+			session_limit(r.session, opts->budget_pct,
+				      budget && !strcmp(budget, "turns"));
 		if (opts->all)
 			session_show_all_devices(r.session);
 		status = check_wanted(&r);

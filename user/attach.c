@@ -41,7 +41,10 @@ struct attach {
 	struct bpf_object *obj[MAX_LOADED];
 	bool is_on[MAX_LOADED]; /* its programs are attached */
 	size_t n;
-	struct bpf_link *link[MAX_LINKS];
+	struct {
+		struct bpf_link *link;
+		size_t obj; /* whose */
+	} link[MAX_LINKS];
 	size_t n_links;
 };
 
@@ -368,9 +371,23 @@ static bool is_auto(const struct bpf_program *prog)
 	       !strncmp(bpf_program__section_name(prog), "tp_btf/", 7);
 }
 
+static void detach_object(struct attach *a, size_t obj)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < a->n_links; i++) {
+		if (a->link[i].obj == obj)
+			bpf_link__destroy(a->link[i].link);
+		else
+			a->link[n++] = a->link[i];
+	}
+	a->n_links = n;
+	a->is_on[obj] = false;
+}
+
 int attach_auto(struct attach *a, const char *object, char *err, size_t err_size)
 {
-	size_t before = a->n_links, at = find_object(a, object);
+	size_t at = find_object(a, object);
 	struct bpf_program *prog;
 	struct bpf_link *link;
 	char why[128];
@@ -385,26 +402,34 @@ int attach_auto(struct attach *a, const char *object, char *err, size_t err_size
 			continue;
 		link = a->n_links < MAX_LINKS ? bpf_program__attach(prog) : NULL;
 		if (link) {
-			a->link[a->n_links++] = link;
+			a->link[a->n_links].link = link;
+			a->link[a->n_links++].obj = at;
 			continue;
 		}
 		ret = a->n_links < MAX_LINKS ? -errno : -ENOSPC;
 		snprintf(err, err_size, "cannot attach '%s': %s", bpf_program__section_name(prog),
 			 why_not(ret, why, sizeof(why)));
-		while (a->n_links > before)
-			bpf_link__destroy(a->link[--a->n_links]);
+		detach_object(a, at);
 		return ret;
 	}
 	a->is_on[at] = true;
 	return 0;
 }
 
+void attach_auto_off(struct attach *a, const char *object)
+{
+	size_t at = find_object(a, object);
+
+	if (at < a->n)
+		detach_object(a, at);
+}
+
 void attach_detach(struct attach *a)
 {
-	while (a && a->n_links)
-		bpf_link__destroy(a->link[--a->n_links]);
-	if (a)
-		memset(a->is_on, 0, sizeof(a->is_on));
+	size_t i;
+
+	for (i = 0; a && i < a->n; i++)
+		detach_object(a, i);
 }
 
 int attach_map_fd(const struct attach *a, const char *map)

@@ -52,7 +52,10 @@ int attach_each_program(const char *object,
  */
 int attach_auto(struct attach *a, const char *object, char *err, size_t err_size);
 
-/* Detach what attach_auto() attached; maps and programs stay. NULL is a no-op. */
+/* Detach what attach_auto() attached of one object; it may be attached again. */
+void attach_auto_off(struct attach *a, const char *object);
+
+/* Detach all that attach_auto() attached; maps and programs stay. NULL is a no-op. */
 void attach_detach(struct attach *a);
 
 /* Descriptor of a map or a program of the loaded objects; -ENOENT. */

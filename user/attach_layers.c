@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "attach.h"
+#include "clock.h"
 #include "layers.h"
 #include "source_priv.h"
 
@@ -56,9 +57,60 @@ void source_attach_layers(struct source *src, struct model *m)
 			why = "switched off";
 		else if (source_attach_layer(src, i, err, sizeof(err)))
 			why = err[0] ? err : "cannot be attached";
+		else if (layer->cost)
+			src->shed |= 1ULL << i;
 		if (why)
 			(void)model_feed_off(m, layer->title, why);
 	}
+}
+
+bool source_has_shed(const struct source *src)
+{
+	return src->shed != 0;
+}
+
+static int set_duty(struct source *src, __u64 layers_since_ns)
+{
+	const struct wire_duty duty = { .layers_since_ns = layers_since_ns };
+	__u32 zero = 0;
+
+	return bpf_map_update_elem(attach_map_fd(src->attach, "duty"), &zero, &duty, BPF_ANY) ?
+		       -errno :
+		       0;
+}
+
+static int switch_on(struct source *src, char *err, size_t err_size)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = LAYER_NONE + 1; i < LAYER_COUNT && !ret; i++) {
+		if (src->shed >> i & 1)
+			ret = source_attach_layer(src, i, err, err_size);
+	}
+	/* what began before this was not seen whole */
+	return ret ?: set_duty(src, clock_mono_ns());
+}
+
+static void switch_off(struct source *src)
+{
+	unsigned int i;
+
+	/* first: what ends from here on was not seen whole */
+	(void)set_duty(src, WIRE_DUTY_OFF);
+	for (i = LAYER_NONE + 1; i < LAYER_COUNT; i++) {
+		if (src->shed >> i & 1)
+			attach_auto_off(src->attach, layer_get(i)->object);
+	}
+}
+
+int source_switch_layers(struct source *src, bool on, char *err, size_t err_size)
+{
+	int ret = on ? switch_on(src, err, err_size) : 0;
+
+	if (!on || ret)
+		switch_off(src);
+	return ret;
 }
 
 /* A walk over all tasks' rings. */

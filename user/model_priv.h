@@ -199,6 +199,8 @@ bool model_graph_path(const struct model_graph *g, unsigned int from, unsigned i
 /* ---- model_tree.c: slots of one operation -> rows ---------------------- */
 /* The slot counts whole operations: those of a root, or of requests that could not be split. */
 bool model_is_root(const struct wire_slot_key *key);
+/* Passages of requests in which layers were off for a time (WIRE_SUB_UNCOVERED). */
+bool model_is_uncovered(const struct wire_slot_key *key);
 int model_tree_build(const struct model *m, const struct model_tgt *t,
 		     const struct model_slot *const *slots, size_t n_slots,
 		     struct model_op *ret_op);

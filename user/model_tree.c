@@ -10,11 +10,16 @@
 
 #include "model_priv.h"
 
+/*
+ * A row has up to two slots: of the requests that were seen whole, and of those in which layers
+ * were off for a time. Of the latter all is true but the self time.
+ */
 struct tree_row {
-	const struct model_slot *slot;
-	unsigned int order; /* among siblings */
-	bool live;          /* passed in this window, or above something that was */
-	bool done;          /* has its row */
+	const struct wire_slot_key *key;
+	const struct model_slot *slot, *uncovered; /* either may be missing */
+	unsigned int order;                        /* among siblings */
+	bool live; /* passed in this window, or above something that was */
+	bool done; /* has its row */
 };
 
 struct tree {
@@ -25,8 +30,10 @@ struct tree {
 	unsigned int *prev, *queue; /* for model_graph_path() */
 	struct snap_layer *out;
 	size_t n_out;
-	double root_incl_ns;
+	double root_incl_ns; /* of the requests that were seen whole */
 };
+
+static const struct model_slot no_slot;
 
 static bool is_top(const struct wire_slot_key *key)
 {
@@ -49,9 +56,16 @@ bool model_is_root(const struct wire_slot_key *key)
 	       (key->layer == WIRE_LAYER_UNATTRIBUTED && key->parent == WIRE_LAYER_UNATTRIBUTED);
 }
 
+bool model_is_uncovered(const struct wire_slot_key *key)
+{
+	return key->sub == WIRE_SUB_UNCOVERED &&
+	       (key->layer >= WIRE_LAYER_XLATOR || key->layer == WIRE_LAYER_UNATTRIBUTED);
+}
+
 static bool hangs_under(const struct wire_slot_key *below, const struct wire_slot_key *above)
 {
-	return !is_top(below) && below->parent == above->layer && below->parent_sub == above->sub;
+	return !is_top(below) && below->parent == above->layer &&
+	       (above->layer >= WIRE_LAYER_XLATOR || below->parent_sub == above->sub);
 }
 
 /* Xlators in the order of their graph, those of former graphs after them, fixed layers last. */
@@ -70,11 +84,11 @@ static int compare_rows(const void *pa, const void *pb)
 
 	if (a->order != b->order)
 		return a->order < b->order ? -1 : 1;
-	if (a->slot->key.sub != b->slot->key.sub)
-		return a->slot->key.sub < b->slot->key.sub ? -1 : 1;
-	if (a->slot->key.parent != b->slot->key.parent)
-		return a->slot->key.parent < b->slot->key.parent ? -1 : 1;
-	return (int)a->slot->key.parent_sub - (int)b->slot->key.parent_sub;
+	if (a->key->sub != b->key->sub)
+		return a->key->sub < b->key->sub ? -1 : 1;
+	if (a->key->parent != b->key->parent)
+		return a->key->parent < b->key->parent ? -1 : 1;
+	return (int)a->key->parent_sub - (int)b->key->parent_sub;
 }
 
 /* A slot without passages still has a row where something below it has: it holds the tree together.
@@ -84,14 +98,15 @@ static void mark_live(struct tree *tr)
 	bool changed = true;
 
 	for (size_t i = 0; i < tr->n; i++)
-		tr->rows[i].live = tr->rows[i].slot->count.win > 0;
+		tr->rows[i].live = tr->rows[i].slot->count.win + tr->rows[i].uncovered->count.win >
+				   0;
 	while (changed) {
 		changed = false;
 		for (size_t i = 0; i < tr->n; i++) {
 			struct tree_row *above = NULL;
 
 			for (size_t j = 0; tr->rows[i].live && j < tr->n; j++) {
-				if (!hangs_under(&tr->rows[i].slot->key, &tr->rows[j].slot->key))
+				if (!hangs_under(tr->rows[i].key, tr->rows[j].key))
 					continue;
 				if (!above || tr->rows[j].live)
 					above = &tr->rows[j];
@@ -194,28 +209,32 @@ static void name_row(const struct tree *tr, const struct wire_slot_key *key, str
  * calls that moved them, which a client's threads do not make. What was not known of one passage is
  * not known of the sum; and below what may have failed, others may have.
  */
-static void set_effects(const struct model_slot *s, const struct snap_layer *above,
+static void set_effects(const struct tree_row *row, const struct snap_layer *above,
 			struct snap_layer *out)
 {
-	const struct wire_slot_key *key = &s->key;
+	const struct model_slot *s = row->slot, *u = row->uncovered;
+	const struct wire_slot_key *key = row->key;
 	const char *op = gluster_fop_name(key->op);
 	bool whole = key->layer < WIRE_LAYER_XLATOR || is_top(key);
 	bool request = key->root == WIRE_ROOT_BRICK || key->root == WIRE_ROOT_CLIENT;
 	bool data = op && (!strcmp(op, "read") || !strcmp(op, "write"));
 
-	out->errors = s->errors.win;
-	out->bytes = s->bytes.win;
-	out->has_errors = whole || (request && !s->no_errors.win && above && above->has_errors);
-	out->has_bytes = whole || (data && key->root == WIRE_ROOT_BRICK && !s->no_bytes.win);
+	out->errors = s->errors.win + u->errors.win;
+	out->bytes = s->bytes.win + u->bytes.win;
+	out->has_errors = whole || (request && !s->no_errors.win && !u->no_errors.win && above &&
+				    above->has_errors);
+	out->has_bytes = whole || (data && key->root == WIRE_ROOT_BRICK && !s->no_bytes.win &&
+				   !u->no_bytes.win);
 }
 
 static size_t emit_row(struct tree *tr, struct tree_row *row, size_t above, const char *reason)
 {
-	const struct model_slot *s = row->slot;
+	const struct model_slot *s = row->slot, *u = row->uncovered;
 	struct snap_layer *out = &tr->out[tr->n_out];
+	struct model_sum incl = { 0 };
 
 	row->done = true;
-	name_row(tr, &s->key, out);
+	name_row(tr, row->key, out);
 	if (reason)
 		model_text_set(out->reason, sizeof(out->reason), reason);
 	if (above != SIZE_MAX) {
@@ -224,12 +243,14 @@ static size_t emit_row(struct tree *tr, struct tree_row *row, size_t above, cons
 		model_text_add(out->path, sizeof(out->path), "/");
 	}
 	model_text_add(out->path, sizeof(out->path), out->id);
-	out->count = s->count.win;
-	set_effects(s, above == SIZE_MAX ? NULL : &tr->out[above], out);
+	out->count = s->count.win + u->count.win;
+	set_effects(row, above == SIZE_MAX ? NULL : &tr->out[above], out);
 	out->calls = s->holds.win;
-	out->has_calls = s->key.layer < WIRE_LAYER_XLATOR && !is_top(&s->key);
+	out->has_calls = row->key->layer < WIRE_LAYER_XLATOR && !is_top(row->key);
 	model_side_dist(&s->self, s->count.win, &out->self);
-	model_side_dist(&s->incl, s->count.win, &out->incl);
+	model_sum_add(&incl, &s->incl, s->count.win);
+	model_sum_add(&incl, &u->incl, u->count.win);
+	model_sum_dist(&incl, &out->incl);
 	if (tr->root_incl_ns > 0) {
 		out->share_pct.v = 100.0 * (double)s->self.sum.win / tr->root_incl_ns;
 		out->share_pct.valid = true;
@@ -249,7 +270,7 @@ static void emit_tree(struct tree *tr, struct tree_row *row, size_t above, const
 	for (size_t i = 0; i < tr->n; i++) {
 		struct tree_row *below = &tr->rows[i];
 
-		if (!below->live || !hangs_under(&below->slot->key, &row->slot->key))
+		if (!below->live || !hangs_under(below->key, row->key))
 			continue;
 		if (below->done)
 			elsewhere = true;
@@ -264,15 +285,14 @@ static void emit_tree(struct tree *tr, struct tree_row *row, size_t above, const
 static bool parent_has_row(const struct tree *tr, const struct tree_row *row)
 {
 	for (size_t i = 0; i < tr->n; i++)
-		if (tr->rows[i].live && hangs_under(&row->slot->key, &tr->rows[i].slot->key))
+		if (tr->rows[i].live && hangs_under(row->key, tr->rows[i].key))
 			return true;
 	return false;
 }
 
 static void emit_orphan(struct tree *tr, struct tree_row *row, size_t root)
 {
-	struct wire_slot_key parent = { .layer = row->slot->key.parent,
-					.sub = row->slot->key.parent_sub };
+	struct wire_slot_key parent = { .layer = row->key->parent, .sub = row->key->parent_sub };
 	struct snap_layer named = { .id = "" };
 	char reason[sizeof(named.reason)];
 
@@ -312,7 +332,7 @@ static void emit_all(struct tree *tr, enum wire_root root)
 	size_t at = SIZE_MAX;
 
 	for (size_t i = 0; i < tr->n; i++) {
-		if (!tr->rows[i].live || tr->rows[i].done || !is_top(&tr->rows[i].slot->key))
+		if (!tr->rows[i].live || tr->rows[i].done || !is_top(tr->rows[i].key))
 			continue;
 		at = tr->n_out;
 		emit_tree(tr, &tr->rows[i], SIZE_MAX, NULL);
@@ -356,16 +376,21 @@ static int alloc_tree(struct tree *tr, size_t n_slots)
 static void sum_roots(const struct model_slot *const *slots, size_t n_slots, struct model_sum *incl,
 		      struct model_op *op)
 {
-	uint64_t unattributed_ns = 0, holds = 0;
+	uint64_t unattributed_ns = 0, holds = 0, covered;
 
 	for (size_t i = 0; i < n_slots; i++) {
 		const struct model_slot *s = slots[i];
+		bool uncovered = model_is_uncovered(&s->key);
 
-		if (s->key.layer == WIRE_LAYER_UNATTRIBUTED)
+		if (s->key.layer == WIRE_LAYER_UNATTRIBUTED && !uncovered)
 			unattributed_ns += s->self.sum.win;
 		if (!model_is_root(&s->key))
 			continue;
 		model_sum_add(incl, &s->incl, s->count.win);
+		if (uncovered) {
+			op->op.uncovered += s->count.win;
+			op->op.uncovered_ns += (double)s->incl.sum.win;
+		}
 		op->op.bytes += s->bytes.win;
 		op->op.errors += s->errors.win;
 		holds += s->holds.win;
@@ -377,10 +402,29 @@ static void sum_roots(const struct model_slot *const *slots, size_t n_slots, str
 	/* a process's own operation is one span: nothing is left that a layer could claim */
 	if (!incl->count || op->root == WIRE_ROOT_LOCAL)
 		return;
-	op->op.unattributed_ns.v = (double)unattributed_ns / (double)incl->count;
-	op->op.unattributed_ns.valid = true;
+	covered = incl->count - op->op.uncovered;
+	op->op.unattributed_ns.v = covered ? (double)unattributed_ns / (double)covered : 0;
+	op->op.unattributed_ns.valid = covered > 0;
 	op->op.sum_check_pct.v = 100.0 * (double)holds / (double)incl->count;
 	op->op.sum_check_pct.valid = true;
+}
+
+/* Sorted by key, the slot of uncovered requests comes right after the other one of its row. */
+static void place_slot(struct tree *tr, const struct model_slot *slot)
+{
+	struct tree_row *last = tr->n ? &tr->rows[tr->n - 1] : NULL, *row = &tr->rows[tr->n];
+	bool uncovered = model_is_uncovered(&slot->key);
+
+	if (uncovered && last && last->key->layer == slot->key.layer &&
+	    last->key->parent == slot->key.parent) {
+		last->uncovered = slot;
+		return;
+	}
+	row->key = &slot->key;
+	row->slot = uncovered ? &no_slot : slot;
+	row->uncovered = uncovered ? slot : &no_slot;
+	row->order = sibling_order(tr->t, &slot->key);
+	tr->n++;
 }
 
 /* Fills the figures and rows of ret_op; its names, origin and root are the caller's. */
@@ -394,12 +438,9 @@ int model_tree_build(const struct model *m, const struct model_tgt *t,
 
 	if (err)
 		goto out_free;
-	for (size_t i = 0; i < n_slots; i++) {
-		if (slots[i]->key.layer == WIRE_LAYER_UNATTRIBUTED)
-			continue;
-		tr.rows[tr.n].order = sibling_order(t, &slots[i]->key);
-		tr.rows[tr.n++].slot = slots[i];
-	}
+	for (size_t i = 0; i < n_slots; i++)
+		if (slots[i]->key.layer != WIRE_LAYER_UNATTRIBUTED)
+			place_slot(&tr, slots[i]);
 	qsort(tr.rows, tr.n, sizeof(*tr.rows), compare_rows);
 	mark_live(&tr);
 	for (size_t i = 0; i < tr.n; i++)
@@ -410,7 +451,7 @@ int model_tree_build(const struct model *m, const struct model_tgt *t,
 		goto out_free;
 	}
 	sum_roots(slots, n_slots, &incl, ret_op);
-	tr.root_incl_ns = (double)incl.sum_ns;
+	tr.root_incl_ns = (double)incl.sum_ns - ret_op->op.uncovered_ns;
 	emit_all(&tr, ret_op->root);
 	ret_op->op.layers = tr.out;
 	ret_op->op.n_layers = tr.n_out;

@@ -19,11 +19,13 @@
 #define DURATION_DEFAULT (10 * NS_PER_SEC)
 #define DURATION_MIN     (NS_PER_SEC / 10)
 #define DURATION_MAX     (366ULL * 86400 * NS_PER_SEC)
+#define BUDGET_MIN_PCT   0.1
 #define DUMP_MAX         1000000
 #define ARGS_MAX         4096
 
 enum {
 	KEY_ALL = 0x100,
+	KEY_BUDGET,
 	KEY_DUMP,
 	KEY_INTERVAL,
 	KEY_JSON,
@@ -61,6 +63,8 @@ static const struct argp_option attach_options[] = {
 	  "put no probe in: means from the processes' own statistics", 0 },
 	{ "layers", KEY_LAYERS, "LIST", 0,
 	  "of the layers below the xlators these alone: syscall,xfs ..., all or none", 0 },
+	{ "budget", KEY_BUDGET, "PCT", 0,
+	  "cost the target at most so much of its CPU time: layers take turns off", 0 },
 	{ "split-tails", KEY_SPLIT_TAILS, NULL, 0,
 	  "tell apart xlators that share a frame, by entry probes (costs more)", 0 },
 	{ "dump-requests", KEY_DUMP, "N=FILE", 0,
@@ -196,6 +200,35 @@ static error_t parse_dump(struct parse *p, const char *arg)
 	return 0;
 }
 
+/* Digits, perhaps with a point and more: the same in every locale. -1: it is no such number. */
+static double parse_decimal(const char *text, const char **ret_end)
+{
+	double value = 0, unit = 1;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	for (; *text >= '0' && *text <= '9'; text++)
+		value = 10 * value + (*text - '0');
+	if (*text == '.')
+		for (text++; *text >= '0' && *text <= '9'; text++)
+			value += (unit /= 10) * (*text - '0');
+	*ret_end = text;
+	return value;
+}
+
+static error_t parse_budget(struct parse *p, const char *arg)
+{
+	const char *end = arg;
+	double pct = parse_decimal(arg, &end);
+
+	if (*end == '%')
+		end++;
+	if (*end || pct < BUDGET_MIN_PCT || pct > 100)
+		return fail(p, "--budget takes a percentage of 0.1 to 100, not '%s'", arg);
+	p->opts.budget_pct = pct;
+	return 0;
+}
+
 static error_t parse_layers(struct parse *p, const char *arg)
 {
 	char why[512];
@@ -253,6 +286,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 		return parse_time(p, "--interval", arg, &p->opts.interval_ns);
 	case KEY_DUMP:
 		return parse_dump(p, arg);
+	case KEY_BUDGET:
+		return parse_budget(p, arg);
 	case KEY_LAYERS:
 		return parse_layers(p, arg);
 	case 'o':
@@ -342,6 +377,8 @@ static void check_opts(struct parse *p)
 		fail(p, "attach to what? name a target, or --all; see 'bricktop list'");
 	else if (o->memory_only && o->split_tails)
 		fail(p, "--split-tails needs probes: not with --memory-only");
+	else if (o->memory_only && o->budget_pct > 0)
+		fail(p, "--budget is for probes: --memory-only puts none in");
 	else if (o->memory_only && o->layers_off)
 		fail(p, "--layers needs probes: not with --memory-only");
 	else if (o->memory_only && o->dump_path)

@@ -26,6 +26,7 @@ struct opts {
 	bool json, all, split_tails, memory_only;
 	uint64_t dump_requests; /* attach: so many whole requests ... */
 	const char *dump_path;  /* ... into this file (points into argv); NULL: none */
+	double budget_pct;      /* attach: of the target's CPU time; 0: no limit */
 	uint64_t layers_off;    /* attach: set (1 << number) of rows of layers.def left out */
 	const char *slow; /* attach: keep slow operations; as given (points into argv); NULL: no */
 	uint64_t slow_ns; /* ... those that take so long or longer, unless */

@@ -474,9 +474,10 @@ int session_look(struct session *s)
 	size_t i;
 	int ret = 0;
 
-	if (s->source)
+	if (s->source) {
 		source_meter_look(s->source, clock_mono_ns());
-
+		session_keep_budget(s);
+	}
 	for (i = 0; i < s->n_procs && ret != -ENOMEM; i++) {
 		struct session_proc *p = &s->procs[i];
 
@@ -507,6 +508,7 @@ int session_start(struct session *s)
 	if (s->source) {
 		source_meter_look(s->source, s->begin_ns);
 		source_meter_start(s->source, s->begin_ns);
+		session_start_duty(s);
 	}
 	memset(&s->meter, 0, sizeof(s->meter));
 	ret = session_collect(s);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "budget.h"
 #include "meter.h"
 #include "model.h"
 #include "sink_dump.h"
@@ -39,6 +40,20 @@ struct session_proc {
 	/* the same as of the last collection, where the next window may begin */
 	uint64_t seen_cpu_ns;
 	struct meter_target seen_paid;
+	/* and as of the budget's last tick */
+	uint64_t tick_cpu_ns;
+	struct meter_target tick_paid;
+};
+
+/* How an investigation keeps to its budget, and how long the layers were on (session_budget.c). */
+struct session_budget {
+	double limit_pct; /* of the targets' CPU time; 0: no limit */
+	struct budget account;
+	bool in_turns;       /* switched at each tick, whatever they cost: a test */
+	bool is_off, failed; /* the layers; failed: they could not be switched on again */
+	uint64_t next_tick_ns, switched_ns; /* switched_ns: since when they are off, or on */
+	uint64_t on_ns; /* how long they have been on, without the time since, if they are */
+	uint64_t begin_on_ns, seen_on_ns; /* the same as the window began, as of the last look */
 };
 
 struct session_devices; /* session_devices.c */
@@ -56,6 +71,7 @@ struct session {
 	struct slow *slow;     /* NULL: nothing slow is kept */
 	struct meter_calibration cal;
 	struct meter_interval meter;
+	struct session_budget budget;
 	uint64_t own_cpu_ns, begin_ns;
 	uint64_t seen_own_cpu_ns, collected_ns; /* as of the last collection */
 	int64_t collected_wall_ns;
@@ -75,6 +91,12 @@ void session_close(struct session *s);
 void session_show_all_devices(struct session *s);
 /* The host's block devices are looked at. */
 bool session_sees_devices(const struct session *s);
+
+/*
+ * What bricktop may cost, of the targets' CPU time; in_turns: the layers are off half of the time
+ * instead, whatever they cost. Before session_attach().
+ */
+void session_limit(struct session *s, double limit_pct, bool in_turns);
 
 /*
  * Load the programs and put the probes in. What keeps them out is told to the model, and the memory

@@ -20,6 +20,8 @@ void session_start_cost(const struct session *s, struct session_proc *p)
 		memset(&p->paid, 0, sizeof(p->paid));
 	p->seen_cpu_ns = p->cpu_ns;
 	p->seen_paid = p->paid;
+	p->tick_cpu_ns = p->cpu_ns;
+	p->tick_paid = p->paid;
 }
 
 void session_rewind_cost(struct session *s)
@@ -29,6 +31,7 @@ void session_rewind_cost(struct session *s)
 	s->begin_ns = s->collected_ns;
 	s->own_cpu_ns = s->seen_own_cpu_ns;
 	memset(&s->meter, 0, sizeof(s->meter));
+	session_rewind_duty(s);
 	for (i = 0; i < s->n_procs; i++) {
 		s->procs[i].cpu_ns = s->procs[i].seen_cpu_ns;
 		s->procs[i].paid = s->procs[i].seen_paid;
@@ -60,14 +63,15 @@ static bool read_target(const struct session *s, struct session_proc *p,
 }
 
 /* Cost of one process's targets. */
-static void feed_cost(struct session *s, struct session_proc *p)
+static void feed_cost(struct session *s, struct session_proc *p, struct snap_num duty_pct)
 {
 	struct meter_interval interval = s->meter;
 	struct snap_cost snap = {
 		.uprobe_hits = interval.emulated_hits + interval.stepped_hits,
 		.tracepoint_hits = interval.tracepoint_hits,
 		.is_uncounted = interval.not_counted,
-		.duty_pct = { 100.0, s->source != NULL },
+		.duty_pct = duty_pct,
+		.budget_pct = { s->budget.limit_pct, s->budget.limit_pct > 0 },
 	};
 	struct meter_cost cost;
 	size_t i;
@@ -102,17 +106,20 @@ void session_collect_cost(struct session *s)
 {
 	struct session_proc nobody = { .gone = true, .n_targets = s->n_host };
 	struct meter_interval tick = { 0 };
-	uint64_t own_ns;
+	uint64_t own_ns, now_ns = clock_mono_ns();
+	struct snap_num duty_pct = { 0 };
 	size_t i;
 
 	if (s->source)
-		source_meter(s->source, clock_mono_ns(), &tick);
+		source_meter(s->source, now_ns, &tick);
 	s->meter.uprobe_run_ns += tick.uprobe_run_ns;
 	s->meter.tracepoint_run_ns += tick.tracepoint_run_ns;
 	s->meter.emulated_hits += tick.emulated_hits;
 	s->meter.tracepoint_hits += tick.tracepoint_hits;
 	s->meter.not_counted = s->meter.not_counted || tick.not_counted;
-	s->meter.wall_ns = clock_mono_ns() - s->begin_ns;
+	s->meter.wall_ns = now_ns - s->begin_ns;
+	if (s->source)
+		duty_pct = (struct snap_num){ session_duty_pct(s, now_ns), true };
 	if (!meter_own_cpu_ns(&own_ns)) {
 		s->meter.own_cpu_ns = own_ns - s->own_cpu_ns;
 		s->seen_own_cpu_ns = own_ns;
@@ -121,7 +128,7 @@ void session_collect_cost(struct session *s)
 		read_target(s, &s->procs[i], &tick);
 	sort_hits(s);
 	for (i = 0; i < s->n_procs; i++)
-		feed_cost(s, &s->procs[i]);
+		feed_cost(s, &s->procs[i], duty_pct);
 	if (s->n_host)
-		feed_cost(s, &nobody);
+		feed_cost(s, &nobody, duty_pct);
 }

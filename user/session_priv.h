@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * session_priv.h: the inside of a session, shared by session.c (opening, probes, collecting),
- * session_cost.c (what bricktop costs) and session_follow.c (processes that go and come) alone.
+ * session_cost.c (what bricktop costs), session_budget.c and session_follow.c (processes that go
+ * and come) alone.
  */
 #ifndef BRICKTOP_SESSION_PRIV_H
 #define BRICKTOP_SESSION_PRIV_H
@@ -45,6 +46,15 @@ int session_report_slow(struct session *s, struct snapshot *snap);
 /* The window of one process's cost begins now; that of all: at the last collection. */
 void session_start_cost(const struct session *s, struct session_proc *p);
 void session_rewind_cost(struct session *s);
+
+/* ---- session_budget.c -------------------------------------------------- */
+/* Between collections: switch the layers as the budget demands. Needs the source. */
+void session_keep_budget(struct session *s);
+/* The window begins at s->begin_ns; it begins at the last collection. */
+void session_start_duty(struct session *s);
+void session_rewind_duty(struct session *s);
+/* The part of the window up to now in which the layers were on. */
+double session_duty_pct(struct session *s, uint64_t now_ns);
 
 /* Feed what the window has cost so far. */
 void session_collect_cost(struct session *s);

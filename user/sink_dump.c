@@ -177,6 +177,7 @@ static void put_head(FILE *out, const struct wire_dump *head, const struct sink_
 	fprintf(out, ",\"origin\":\"%s\",\"thread\":%u,",
 		head->origin == WIRE_ORIGIN_INTERNAL ? "internal" : "user", head->tid);
 	put_name(out, "unsplit", request_unsplit(head), head->unsplit);
+	fprintf(out, ",\"covered\":%s", head->uncovered ? "false" : "true");
 	fprintf(out, ",\"watermark\":%" PRIu64 ",\"pid\":%u,\"result\":%" PRId64,
 		(uint64_t)head->watermark, head->tgid, (int64_t)head->result);
 	if (head->result < 0)

@@ -139,6 +139,7 @@ static json_t *layer_json(struct builder *b, const struct snap_layer *l)
 	put_str(b, o, "reason", l->reason);
 	put_u64(b, o, "depth", l->depth);
 	put_u64(b, o, "count", l->count);
+	put_count(b, o, "self_count", l->self.valid, l->self.count);
 	put_count(b, o, "errors", l->has_errors, l->errors);
 	put_count(b, o, "bytes", l->has_bytes, l->bytes);
 	if (l->has_calls)
@@ -148,6 +149,19 @@ static json_t *layer_json(struct builder *b, const struct snap_layer *l)
 	put_snap(b, o, "share_pct", l->share_pct);
 	put_us(b, o, "est_self_us", l->est_self_ns);
 	return o;
+}
+
+/* The requests that were seen whole: what own times, and rows below the xlators, are of. */
+static void put_covered(struct builder *b, json_t *o, const struct snap_op *op)
+{
+	uint64_t covered = op->count - op->uncovered;
+	bool known = op->source == SNAP_FROM_WALK && op->count > 0;
+
+	put_count(b, o, "covered", known, covered);
+	put_num(b, o, "covered_pct", known,
+		known ? 100.0 * (double)covered / (double)op->count : 0);
+	put_num(b, o, "covered_incl_mean_us", known && covered,
+		snapshot_covered_mean_ns(op) / 1000);
 }
 
 static json_t *op_json(struct builder *b, const struct snap_op *op)
@@ -165,6 +179,7 @@ static json_t *op_json(struct builder *b, const struct snap_op *op)
 	put_snap(b, o, "in_flight", op->in_flight);
 	put_us(b, o, "in_flight_oldest_us", op->in_flight_oldest_ns);
 	put_snap(b, o, "coverage_pct", op->coverage_pct);
+	put_covered(b, o, op);
 	put_dist(b, o, "incl_us", &op->incl);
 	put_us(b, o, "unattributed_us", op->unattributed_ns);
 	put_snap(b, o, "sum_check_pct", op->sum_check_pct);
@@ -211,6 +226,7 @@ static json_t *cost_json(struct builder *b, const struct snap_cost *c)
 	put_snap(b, o, "target_pct", c->target_pct);
 	put_count(b, o, "probe_hits", !c->is_uncounted, c->probe_hits);
 	put_snap(b, o, "duty_pct", c->duty_pct);
+	put_snap(b, o, "budget_pct", c->budget_pct);
 	put_num(b, o, "hit_us", c->hit_ns > 0, c->hit_ns / 1000);
 	put_snap(b, o, "own_pct", c->own_pct);
 	put_u64(b, o, "uprobe_hits", c->uprobe_hits);

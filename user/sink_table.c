@@ -44,11 +44,15 @@ struct figure {
 struct snap_num sink_table_per_op(const struct snap_op *op, const struct snap_layer *layer,
 				  const struct snap_dist *dist)
 {
+	uint64_t requests = op->count;
 	struct snap_num num = { 0 };
 
-	if (!dist->valid || op->count == 0 || layer->state == SNAP_OFF)
+	/* those that were not seen whole are in inclusive times of xlators only */
+	if (dist == &layer->self || strcmp(layer->kind, "xlator") != 0)
+		requests -= op->uncovered;
+	if (!dist->valid || requests == 0 || layer->state == SNAP_OFF)
 		return num;
-	num.v = dist->mean * (double)dist->count / (double)op->count;
+	num.v = dist->mean * (double)dist->count / (double)requests;
 	num.valid = isfinite(num.v);
 	return num;
 }
@@ -267,13 +271,14 @@ static void put_walk_row(const struct table *t, size_t i)
 static void put_unattributed(const struct table *t)
 {
 	const struct snap_op *op = t->op;
+	double mean_ns = snapshot_covered_mean_ns(op);
 	struct snap_num share = { 0 };
 
 	if (!op->unattributed_ns.valid)
 		return;
-	share.valid = op->incl.valid && op->incl.mean > 0;
+	share.valid = mean_ns > 0;
 	if (share.valid)
-		share.v = 100 * op->unattributed_ns.v / op->incl.mean;
+		share.v = 100 * op->unattributed_ns.v / mean_ns;
 	if (t->narrow) {
 		struct figure f[] = { { .title = "self/op" }, { .title = "share" } };
 
@@ -294,8 +299,9 @@ static void put_unattributed(const struct table *t)
 
 static void put_share_sum(const struct table *t)
 {
-	double sum = t->op->unattributed_ns.valid && t->op->incl.mean > 0 ?
-			     100 * t->op->unattributed_ns.v / t->op->incl.mean :
+	double mean_ns = snapshot_covered_mean_ns(t->op);
+	double sum = t->op->unattributed_ns.valid && mean_ns > 0 ?
+			     100 * t->op->unattributed_ns.v / mean_ns :
 			     0;
 
 	for (size_t i = 0; i < t->op->n_layers; i++)

@@ -153,6 +153,26 @@ static void put_op_head(FILE *out, const struct snap_op *op, const struct sink_s
 	sink_fmt_flow_end(&flow);
 }
 
+/* Which requests the own times are of, and whether these were like the others. */
+static void put_op_covered(FILE *out, const struct snap_op *op, const struct sink_style *st)
+{
+	uint64_t covered = op->count - op->uncovered;
+	struct snap_num pct = { 0 };
+	struct sink_flow flow;
+	char buf[32], mean[32];
+
+	if (!op->uncovered)
+		return;
+	pct = (struct snap_num){ 100.0 * (double)covered / (double)op->count, true };
+	sink_fmt_flow_begin(&flow, out, st, "  ", 4);
+	sink_fmt_flow_item(&flow, 0, "own times, and all below the xlators, of %s of the calls:",
+			   sink_fmt_pct(buf, sizeof(buf), pct));
+	sink_fmt_flow_item(&flow, 1, "%s, mean %s", sink_fmt_u64(buf, sizeof(buf), covered),
+			   sink_fmt_ns(mean, sizeof(mean), covered > 0,
+				       snapshot_covered_mean_ns(op)));
+	sink_fmt_flow_end(&flow);
+}
+
 static void put_op_facts(FILE *out, const struct snap_op *op, const struct sink_style *st)
 {
 	bool oldest = op->in_flight_oldest_ns.valid && op->in_flight_oldest_ns.v > 0;
@@ -175,6 +195,7 @@ static void put_op_facts(FILE *out, const struct snap_op *op, const struct sink_
 				   sink_fmt_pct(buf, sizeof(buf), op->sum_check_pct));
 	}
 	sink_fmt_flow_end(&flow);
+	put_op_covered(out, op, st);
 }
 
 static const char *means_only_reason(const struct snap_op *op)
@@ -248,6 +269,12 @@ static int put_local(FILE *out, const struct snap_target *t, const struct sink_s
 	return 0;
 }
 
+/* The layers below the xlators were off for a part of the window. */
+static bool is_part_time(const struct snap_cost *c)
+{
+	return c->duty_pct.valid && c->duty_pct.v < 100;
+}
+
 static int put_ops(FILE *out, const struct snapshot *snap, const struct snap_target *t,
 		   const struct sink_style *st)
 {
@@ -270,6 +297,8 @@ static int put_ops(FILE *out, const struct snapshot *snap, const struct snap_tar
 			fputc('\n', out);
 			if (!titled && titles[section]) {
 				sink_fmt_text(out, st, titles[section]);
+				if (section == SECTION_LOCAL && is_part_time(&t->cost))
+					sink_fmt_text(out, st, "; seen while layers were on");
 				fputs("\n\n", out);
 			}
 			titled = true;
@@ -406,8 +435,11 @@ static void put_cost(FILE *out, const struct snap_cost *c, const struct sink_sty
 		 c->tracepoint_hit_ns);
 	if (c->is_uncounted)
 		sink_fmt_flow_item(&flow, 3, "- tracepoint hits: the kernel does not tell them");
-	if (c->duty_pct.valid && c->duty_pct.v < 100)
-		sink_fmt_flow_item(&flow, 3, "attached %s of the time",
+	if (c->budget_pct.valid)
+		sink_fmt_flow_item(&flow, 3, "budget %s",
+				   sink_fmt_pct(buf, sizeof(buf), c->budget_pct));
+	if (is_part_time(c))
+		sink_fmt_flow_item(&flow, 3, "layers below the xlators on %s of the time",
 				   sink_fmt_pct(buf, sizeof(buf), c->duty_pct));
 	sink_fmt_flow_end(&flow);
 }

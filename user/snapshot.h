@@ -54,6 +54,12 @@ struct snap_op {
 	char op[32];
 	enum snap_source source; /* memory: "means only" */
 	uint64_t count, bytes, errors;
+	/*
+	 * Requests in which layers were off for a time, and their time altogether: they are in no
+	 * self time, and in no row below the xlators.
+	 */
+	uint64_t uncovered;
+	double uncovered_ns;
 	struct snap_num rate_hz;
 	bool has_bytes, has_errors;
 	struct snap_num in_flight, in_flight_oldest_ns;
@@ -64,6 +70,15 @@ struct snap_op {
 	struct snap_layer *layers;       /* in tree order */
 	size_t n_layers;
 };
+
+/* Mean inclusive time of the requests that were seen whole; 0: there are none. */
+static inline double snapshot_covered_mean_ns(const struct snap_op *op)
+{
+	if (!op->incl.valid || op->count <= op->uncovered)
+		return 0;
+	return (op->incl.mean * (double)op->count - op->uncovered_ns) /
+	       (double)(op->count - op->uncovered);
+}
 
 /* Names as in the JSON contract's "lost". */
 struct snap_lost {
@@ -79,9 +94,11 @@ struct snap_checks {
 };
 
 struct snap_cost {
-	struct snap_num core_pct, target_pct, duty_pct;
-	struct snap_num own_pct; /* the part of core_pct that is bricktop's own CPU time */
-	uint64_t probe_hits;     /* host-wide: uprobe_hits + tracepoint_hits */
+	struct snap_num core_pct, target_pct;
+	struct snap_num duty_pct; /* of the window, in which the layers below the xlators were on */
+	struct snap_num budget_pct; /* of the target's CPU time; not valid: no limit */
+	struct snap_num own_pct;    /* the part of core_pct that is bricktop's own CPU time */
+	uint64_t probe_hits;        /* host-wide: uprobe_hits + tracepoint_hits */
 	uint64_t uprobe_hits, tracepoint_hits;
 	/* calibrated cost of one hit, without the program's own time; 0: not known */
 	double hit_ns, tracepoint_hit_ns;

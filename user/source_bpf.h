@@ -94,6 +94,14 @@ int source_each_callback(struct source *src,
 /* Attach the layers of layers.def that are on. What cannot be attached goes to the model as "off".
  */
 void source_attach_layers(struct source *src, struct model *m);
+/*
+ * Switch the attached layers that a budget sheds off or on again: which requests they saw whole,
+ * the programs know. Takes some ms. 0, or -errno and one clear line: not all came back; the rest is
+ * off then, too.
+ */
+int source_switch_layers(struct source *src, bool on, char *err, size_t err_size);
+/* There are any, and they are on (as long as nobody has switched them off). */
+bool source_has_shed(const struct source *src);
 /* One of them, by its number in layers.def. 0, or -errno and one clear line. */
 int source_attach_layer(struct source *src, unsigned int number, char *err, size_t err_size);
 
@@ -136,6 +144,9 @@ void source_meter_start(struct source *src, uint64_t now_ns);
  * samples.
  */
 void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *interval);
+
+/* What one uprobe hit takes in its program, in ns, by the samples so far; 0: not known. */
+double source_uprobe_run_ns(const struct source *src);
 
 /* What a process's own threads have run into since source_set_proc(). 0 or -ENOENT. */
 int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret_paid);

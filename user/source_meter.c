@@ -130,6 +130,11 @@ void source_meter_start(struct source *src, uint64_t now_ns)
 	src->sample.told_hits = source_uprobe_hits(src);
 }
 
+double source_uprobe_run_ns(const struct source *src)
+{
+	return ratio(src->sample.uprobes.run_ns, src->sample.uprobes.hits);
+}
+
 int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret_paid)
 {
 	struct meter_target paid = { 0 };

@@ -49,6 +49,7 @@ struct source {
 	enum uprobe_kind kind; /* of links to come */
 	bool multi_works;      /* a uprobe-multi link was made here */
 	uint64_t layers_off;
+	uint64_t shed; /* set of attached layers that source_switch_layers() is about */
 	bool static_off, multi_blind;
 	int stats_fd; /* open while the kernel counts run times; -1 */
 	struct ring_buffer *ring;

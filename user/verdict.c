@@ -6,6 +6,7 @@
  */
 #include "verdict.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static const struct {
 	double min_secs, min_requests, min_coverage_pct, max_unsplit, max_lost, max_unwalked;
 	double min_attributed, named, second, light_in_flight, light_ns;
 	double high_share, high_margin, high_requests, high_coverage_pct, high_unsplit, high_lost;
-	double high_unwalked, max_parallel, medium_share, medium_margin;
+	double high_bias, high_unwalked, max_parallel, medium_share, medium_margin;
 	double tail_requests, tail_ratio, tail_ns, tail_share, stuck_ns, long_stuck_ns;
 } limits = {
 	/* ---- less than this is not enough data ---- */
@@ -44,6 +45,7 @@ static const struct {
 	.high_coverage_pct = 97, /* the rest is within the margin, whatever it is */
 	.high_unsplit = 0.05,
 	.high_lost = 0.02,
+	.high_bias = 0.2, /* of the mean time: requests with all layers on against all */
 	.high_unwalked = 0.05,
 	.max_parallel = 1.1, /* beyond, layers run side by side, and shares do not add up */
 	.medium_share = 0.45,
@@ -135,7 +137,12 @@ static double unsplit(const struct verdict_case *c)
 
 static double lost(const struct verdict_case *c)
 {
-	return c->requests ? (double)c->t->lost.total / (double)c->requests : 0;
+	uint64_t n = c->t->lost.total;
+
+	/* a budget's skipping is known for what it is: c->covered */
+	if (c->covered < c->requests)
+		n -= c->t->lost.skipped;
+	return c->requests ? (double)n / (double)c->requests : 0;
 }
 
 static double unwalked(const struct verdict_case *c)
@@ -164,6 +171,12 @@ static bool find_missing(const struct verdict_case *c, struct snap_cause *cause)
 	if ((double)c->requests < limits.min_requests)
 		verdict_say(cause, "%llu requests ended: %.0f are needed",
 			    (unsigned long long)c->requests, limits.min_requests);
+	else if ((double)c->covered < limits.min_requests)
+		verdict_say(cause,
+			    "%llu of %llu requests ended while all layers were on (--budget): "
+			    "%.0f are needed",
+			    (unsigned long long)c->covered, (unsigned long long)c->requests,
+			    limits.min_requests);
 	if (c->coverage_pct.valid && c->coverage_pct.v < limits.min_coverage_pct)
 		verdict_say(cause, "%.1f %% of the requests were seen: %.0f %% are needed",
 			    c->coverage_pct.v, limits.min_coverage_pct);
@@ -189,12 +202,21 @@ static bool is_covered(const struct verdict_case *c)
 	return c->coverage_pct.v >= limits.high_coverage_pct;
 }
 
+/* The requests that were seen whole are enough, and took as long as the others. */
+static bool is_sampled_well(const struct verdict_case *c)
+{
+	double mean_ns = c->total_ns / (double)c->requests;
+
+	return (double)c->covered >= limits.high_requests &&
+	       fabs(c->covered_ns / (double)c->covered - mean_ns) <= limits.high_bias * mean_ns;
+}
+
 static bool is_complete(const struct verdict_case *c, const struct verdict_finding *f)
 {
-	return (double)c->requests >= limits.high_requests && is_covered(c) &&
-	       unsplit(c) <= limits.high_unsplit && lost(c) <= limits.high_lost &&
-	       unwalked(c) <= limits.high_unwalked && attributed(c) <= limits.max_parallel &&
-	       (c->has_threads || !f->row->needs_threads) && !c->t->gone;
+	return is_sampled_well(c) && is_covered(c) && unsplit(c) <= limits.high_unsplit &&
+	       lost(c) <= limits.high_lost && unwalked(c) <= limits.high_unwalked &&
+	       attributed(c) <= limits.max_parallel && (c->has_threads || !f->row->needs_threads) &&
+	       !c->t->gone;
 }
 
 static enum snap_confidence confidence(const struct verdict_case *c,
@@ -266,7 +288,7 @@ static const struct snap_layer *find_tail(const struct snap_op *op)
 		const struct snap_layer *l = &op->layers[i];
 
 		if (l->state == SNAP_OFF || !l->self.valid || !l->self.has_quantiles ||
-		    l->self.count < op->count / 2 || verdict_row_of(l)->no_tail)
+		    l->self.count < (op->count - op->uncovered) / 2 || verdict_row_of(l)->no_tail)
 			continue;
 		if (!worst || l->self.p99 > worst->self.p99)
 			worst = l;

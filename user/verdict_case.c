@@ -44,9 +44,9 @@ static struct verdict_pile *find_pile(struct verdict_case *c, const struct snap_
 }
 
 static void add_layer(struct verdict_case *c, const struct snap_op *op, const struct snap_layer *l,
-		      bool below)
+		      bool below, double scale)
 {
-	double self_ns = l->self.mean * (double)l->self.count;
+	double self_ns = l->self.mean * (double)l->self.count * scale;
 	struct verdict_pile *p = find_pile(c, l);
 
 	c->attributed_ns += self_ns;
@@ -73,8 +73,14 @@ static void add_layer(struct verdict_case *c, const struct snap_op *op, const st
 /* Rows stand in tree order: what follows io-threads with greater depth is below it. */
 static void add_op(struct verdict_case *c, const struct snap_op *op)
 {
+	double covered_ns = snapshot_covered_mean_ns(op) * (double)(op->count - op->uncovered);
+	/* what is known of the requests that were seen whole stands for all */
+	double scale = covered_ns > 0 ? op->incl.mean * (double)op->count / covered_ns : 0;
 	bool below = false;
 	unsigned int depth = 0;
+
+	c->covered += op->count - op->uncovered;
+	c->covered_ns += covered_ns;
 
 	for (size_t i = 0; i < op->n_layers; i++) {
 		const struct snap_layer *l = &op->layers[i];
@@ -82,7 +88,7 @@ static void add_op(struct verdict_case *c, const struct snap_op *op)
 		if (below && l->depth <= depth)
 			below = false;
 		if (l->state != SNAP_OFF && l->self.valid)
-			add_layer(c, op, l, below);
+			add_layer(c, op, l, below, scale);
 		if (has_type(l, "performance/io-threads")) {
 			below = true;
 			depth = l->depth;

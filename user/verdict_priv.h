@@ -34,6 +34,8 @@ struct verdict_case {
 	const struct snap_target *t;
 	double window_ns;
 	uint64_t requests;    /* walked */
+	uint64_t covered;     /* of those, with all layers on all the time */
+	double covered_ns;    /* their time; what layers had to themselves stands for T */
 	double total_ns;      /* T */
 	double unwalked_ns;   /* of operations known from the process's memory alone */
 	double attributed_ns; /* sum of all self times */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# bricktop: timeout 180
+# bricktop: timeout 240
 # shellcheck disable=SC2153,SC2317 # bed.sh sets BED_<NAME>_*; functions are called through ok
 #
 # Every request is counted, once, and its time is right: bricktop is attached to the
@@ -56,6 +56,24 @@ syscall_rows()
 		.count] | add // 0"
 }
 
+# own_rows NAME OP CALL: requests whose own times are known, and rows of that call below.
+own_rows()
+{
+	measure_get "$1" "op(\"$2\") | [.covered, (layer(\"$3\") | .count)] | @tsv"
+}
+
+# dumped OP CALL: of the dump's records of OP: all, and of those that were seen whole;
+# of these, those with exactly one CALL in a frame; of the others, those without any.
+dumped()
+{
+	jq -rs --arg op "$1" --arg call "$2" '[.[] | select(.op == $op and .origin == "user") |
+		{ covered, n: [.spans[] | select(.frame >= 0 and .sub == $call)] | length }] |
+		[length, ([.[] | select(.covered)] | length),
+		([.[] | select(.covered and .n == 1)] | length),
+		([.[] | select((.covered | not) and .n == 0)] | length)] | @tsv' \
+		"$BED_DIR/requests"
+}
+
 begin_both() { measure_begin b1 "$BED_B1_PID" && measure_begin c1 "$BED_C1_PID"; }
 end_both() { measure_end c1 && measure_end b1; }
 
@@ -83,6 +101,8 @@ test_data()
 				"$name: $op sum check"
 		done
 		is "$(measure_get "$name" .lost.total)" 0 "$name: nothing lost"
+		is "$(measure_get "$name" '.cost | [.duty_pct, .budget_pct] | @tsv')" $'100\t' \
+			"$name: all layers on all the time, and no budget"
 		ok "$name: all counts, passages and means are the process's own" \
 			judge "$name" --expect fsync
 	done
@@ -115,6 +135,61 @@ test_meta()
 	done
 }
 
+# Layers take turns off, and what is shown is of the requests that they saw whole.
+test_budget()
+{
+	local op call covered rows all whole right blind
+
+	BRICKTOP_BUDGET=turns measure_begin b1 "$BED_B1_PID" --budget 50 \
+		--dump-requests 4000="$BED_DIR/requests" || bail_out "cannot attach"
+	ok "a load of some seconds" bed_fio "$BED_C1_MNT" data-4k --rw=randrw --numjobs=2 \
+		--size=2m --fsync=64 --time_based --runtime=6
+	ok "a report of layers that take turns off" measure_end b1
+	is "$(measure_get b1 .cost.budget_pct)" 50 "the budget is in the report"
+	between "$(measure_get b1 '.cost.duty_pct | round')" 20 80 "layers were on half of the time"
+	for op in read:pread64 write:pwrite64; do
+		call=${op#*:} op=${op%:*}
+		is "$(measure_get b1 "op(\"$op\").count")" "$(fio_total total_ios "$op" data-4k)" \
+			"${op}s are fio's to the operation"
+		is "$(measure_get b1 "op(\"$op\").coverage_pct")" 100 "$op: coverage"
+		is "$(measure_get b1 "op(\"$op\").sum_check_pct")" 100 "$op: sum check"
+		is "$(measure_get b1 "op(\"$op\") | layer(\"server\").count - .count")" 0 \
+			"$op: every passage is there"
+		read -r covered rows < <(own_rows b1 "$op" "$call")
+		between "$covered" 10 "$(($(measure_get b1 "op(\"$op\").count") - 10))" \
+			"$op: some were seen whole, some not"
+		is "$rows" "$covered" "$op: each of those has its $call, no other has"
+		between "$(measure_get b1 "[op(\"$op\") | (.layers[].share_pct)] | add * 10 |
+			round")" 995 1005 "$op: own times add up to the time of those"
+		read -r all whole right blind < <(dumped "$op" "$call")
+		is "$whole" "$right" "dump: $op: seen whole means one $call, of $all"
+		between "$blind" 1 "$all" "dump: $op: of others some have none"
+	done
+	is "$(measure_get b1 '.lost.total - .lost.skipped')" 0 "nothing else was lost"
+	is "$(measure_get b1 .lost.skipped)" "$(measure_get b1 '[.ops[] |
+		select(.source == "walk") | .count - .covered] | add')" \
+		"all that were not seen whole are counted"
+	ok "each dumped request adds up" python3 tests/lib/check_dump.py "$BED_DIR/requests"
+	ok "all counts, passages and means are the process's own" judge b1 --expect fsync \
+		--allow-lost total --allow-lost skipped
+}
+
+# A budget that not even the walk keeps to.
+test_short()
+{
+	measure_attach short "$BED_B1_PID" --budget 0.1 || bail_out "cannot attach"
+	ok "a load" bed_fio "$BED_C1_MNT" data-4k --rw=randrw --numjobs=2 --size=2m \
+		--time_based --runtime=4
+	ok "a report beyond its budget" measure_finish short
+	between "$(measure_get short '.cost.duty_pct | round')" 0 70 "the layers went off"
+	like "$(measure_get short '.off[] | select(.what == "budget").reason')" \
+		'the walk of requests alone takes .* more than 0.1 %' "it is said why"
+	is "$(measure_get short 'op("write").count')" "$(fio_total total_ios write data-4k)" \
+		"the walk goes on: writes are fio's to the operation"
+}
+
 test_data
 test_meta
+test_budget
+test_short
 done_testing

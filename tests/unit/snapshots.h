@@ -171,8 +171,15 @@ __attribute__((unused)) static struct snapshot *snapshot_chain(void)
 	t->checks = (struct snap_checks){
 		.walked = 21534, .holds = 21405, .outside = 2, .unsplit = 127, .open = 4
 	};
-	t->cost = (struct snap_cost){ num(0.42), num(0.6), num(100), num(0.1), 21534,
-				      2150,      19384,    480,      52,       false };
+	t->cost = (struct snap_cost){ .core_pct = num(0.42),
+				      .target_pct = num(0.6),
+				      .duty_pct = num(100),
+				      .own_pct = num(0.1),
+				      .probe_hits = 21534,
+				      .uprobe_hits = 2150,
+				      .tracepoint_hits = 19384,
+				      .hit_ns = 480,
+				      .tracepoint_hit_ns = 52 };
 	t->lost = (struct snap_lost){ .total = 131, .ledger = 127, .uprobe_missed = 4 };
 	t->lost.has_recursion = t->lost.has_uprobe_missed = true;
 	t->probes = (struct snap_probes){ .valid = true, .callbacks = 102, .stepped = 1 };
@@ -207,11 +214,19 @@ __attribute__((unused)) static struct snapshot *snapshot_parallel(void)
 	fill_target(t, "client", "perfvol on /mnt/perf", 1);
 	t->sum_check_pct = num(100);
 	t->checks = (struct snap_checks){ .walked = 4000, .holds = 4000 };
-	t->cost = (struct snap_cost){ num(1.9), num(4.8), num(62.5), num(0.2), 4000,
-				      4000,     0,        510,       0,        false };
+	t->cost = (struct snap_cost){ .core_pct = num(1.9),
+				      .target_pct = num(4.8),
+				      .duty_pct = num(62.5),
+				      .own_pct = num(0.2),
+				      .probe_hits = 4000,
+				      .uprobe_hits = 4000,
+				      .hit_ns = 510,
+				      .budget_pct = num(5) };
 	op = fill_op(&t->ops[0], "client", "user", "write", 4000, 9);
 	op->has_bytes = true;
 	op->bytes = 16384000;
+	op->uncovered = 1500;
+	op->uncovered_ns = 1500 * 950 * US;
 	op->coverage_pct = num(62.5);
 	op->sum_check_pct = num(100);
 	op->incl = dist(4000, 1.5 * MS, 1.4 * MS, 3 * MS, 8 * MS);
@@ -228,6 +243,8 @@ __attribute__((unused)) static struct snapshot *snapshot_parallel(void)
 	l = fill_layer(op, 8, 1, "rpc.wire", 0, 0, 0);
 	l->state = SNAP_OFF;
 	SET(l->reason, "needs a kernel with tracepoint 'sock_send_length'");
+	for (size_t i = 0; i < op->n_layers; i++)
+		op->layers[i].self.count = op->layers[i].self.count * 5 / 8;
 	return s;
 }
 

@@ -405,6 +405,71 @@ static void test_late_parent(void)
 	bed_close();
 }
 
+static void uncovered_write(const char *layer, const char *parent, __u64 self_ns, __u64 incl_ns)
+{
+	struct wire_slot_key key = { .op = BED_WRITE,
+				     .root = WIRE_ROOT_BRICK,
+				     .layer = bed_layer(layer),
+				     .sub = WIRE_SUB_UNCOVERED };
+
+	key.parent = *parent ? bed_layer(parent) : 0;
+	bed_pass(key, self_ns, incl_ns);
+}
+
+/* Layers below were off while some of the requests ran: what these had to themselves is unknown. */
+static void test_uncovered(void)
+{
+	struct wire_slot_key call = {
+		.op = BED_WRITE, .root = WIRE_ROOT_BRICK, .layer = BED_SYSCALL, .sub = 2
+	};
+	const struct snap_layer *l;
+	const struct snap_op *op;
+
+	bed_chain("server posix");
+	bed_open(WIRE_ROOT_BRICK);
+	call.parent = bed_layer("posix");
+	for (int i = 0; i < 3; i++) {
+		bed_write("server", "", 1000, 9000);
+		bed_write("posix", "server", 3000, 8000);
+		bed_pass(call, 5000, 5000);
+	}
+	uncovered_write("server", "", 2000, 29000);
+	uncovered_write("posix", "server", 27000, 27000);
+	op = tick_write();
+	is_str(bed_paths(op), "server server/posix server/posix/pwrite64",
+	       "each layer has one row");
+	is_int((long long)op->count, 4, "all requests count");
+	is_int((long long)op->uncovered, 1, "one of them was not seen whole");
+	ok(bed_near(op->incl.mean, 14000), "times from begin to end are of all");
+	ok(bed_near(snapshot_covered_mean_ns(op), 9000), "and of those seen whole apart");
+	l = bed_row(op, "server/posix");
+	is_int((long long)l->count, 4, "posix: all passages");
+	ok(bed_near(l->incl.mean, (3 * 8000 + 27000) / 4.0), "posix: inclusive time of all");
+	is_int((long long)l->self.count, 3, "posix: own time of those seen whole");
+	ok(bed_near(l->self.mean, 3000), "posix: which is right");
+	ok(bed_near(shares(op), 100), "shares make 100 %%");
+	bed_close();
+}
+
+/* Not one was seen whole. */
+static void test_uncovered_only(void)
+{
+	const struct snap_op *op;
+
+	bed_chain("server posix");
+	bed_open(WIRE_ROOT_BRICK);
+	uncovered_write("server", "", 1000, 9000);
+	uncovered_write("posix", "server", 8000, 8000);
+	op = tick_write();
+	is_str(bed_paths(op), "server server/posix", "rows all the same");
+	is_int((long long)op->count, 1, "the request counts");
+	ok(!bed_row(op, "server/posix")->self.valid, "no own time");
+	ok(!bed_row(op, "server/posix")->share_pct.valid, "no share");
+	ok(!op->unattributed_ns.valid, "what no layer claims is not known");
+	ok(bed_near(bed_row(op, "server/posix")->incl.mean, 8000), "but inclusive time is");
+	bed_close();
+}
+
 int main(void)
 {
 	test_chain();
@@ -419,5 +484,7 @@ int main(void)
 	test_orphans_and_loops();
 	test_background();
 	test_late_parent();
+	test_uncovered();
+	test_uncovered_only();
 	return tap_done();
 }

@@ -79,6 +79,11 @@ static void test_attach(void)
 	ok(opts.layers_off, "layers are left out");
 	accepted("bricktop attach vol --layers=all --memory-only");
 	ok(!opts.layers_off, "none is");
+	ok(opts.budget_pct <= 0, "no budget");
+	accepted("bricktop attach vol --budget 7.25");
+	ok(opts.budget_pct == 7.25, "a budget");
+	accepted("bricktop attach vol --budget=100%");
+	ok(opts.budget_pct == 100, "with a sign");
 	accepted("bricktop attach -- --json");
 	is_str(opts.target, "--json", "after -- everything is a target");
 	accepted("bricktop attach -o - vol --memory-only");
@@ -141,11 +146,19 @@ static void test_errors(void)
 	refused("bricktop attach a --memory-only --layers none", "--layers");
 	refused("bricktop attach a --layers syscall,bogus", "--layers: 'bogus'");
 	refused("bricktop attach a --layers", "LIST");
+	refused("bricktop attach a --budget", "PCT");
+	refused("bricktop attach a --budget 0", "'0'");
+	refused("bricktop attach a --budget 101", "'101'");
+	refused("bricktop attach a --budget 5,5", "'5,5'");
+	refused("bricktop attach a --budget -1", "'-1'");
+	refused("bricktop attach a --budget .5", "'.5'");
+	refused("bricktop attach a --budget 1e1", "'1e1'");
+	refused("bricktop attach a --budget 99999999999999999999999", "'99999999999999999999999'");
+	refused("bricktop attach a --memory-only --budget 5", "--budget");
 	refused("bricktop attach a --memory-only --dump-requests 1=f", "--dump-requests");
 	refused("bricktop attach a -d 2 --interval 3", "--interval");
 	refused("bricktop attach a --memory-only --slow 10ms", "--slow needs probes");
 	refused("bricktop attach a --slow", "TIME");
-	refused("bricktop attach a --budget 5", "'--budget'");
 }
 
 static void test_bad_values(void)

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_budget.c: the account that keeps bricktop within its budget, against a target of which is
+ * known what the walk and the layers cost: how much is spent in the end, how soon, and what is said
+ * where the walk alone is too dear.
+ */
+#include "budget.h"
+
+#include <math.h>
+
+#include "tap.h"
+
+#define MS 1000000ULL
+
+/* A target that uses 500 ms of CPU a tick; shares of that in percent. */
+struct play {
+	struct budget b;
+	double walk_pct, layers_pct;
+	bool on;
+	unsigned int ticks, ticks_on;
+	double spent_ms;
+};
+
+static void begin(struct play *p, double limit_pct, double walk_pct, double layers_pct)
+{
+	*p = (struct play){ .walk_pct = walk_pct, .layers_pct = layers_pct, .on = true };
+	budget_begin(&p->b, limit_pct);
+}
+
+static void run(struct play *p, unsigned int ticks, double cpu_ms)
+{
+	for (unsigned int i = 0; i < ticks; i++) {
+		double walk_ms = cpu_ms * p->walk_pct / 100;
+		double layers_ms = p->on ? cpu_ms * p->layers_pct / 100 : 0;
+		struct budget_tick tick = {
+			.target_cpu_ns = (uint64_t)(cpu_ms * MS),
+			.walk_ns = (uint64_t)(walk_ms * MS),
+			.layers_ns = (uint64_t)(layers_ms * MS),
+		};
+
+		p->ticks++;
+		p->ticks_on += p->on;
+		p->spent_ms += walk_ms + layers_ms;
+		p->on = budget_next(&p->b, &tick);
+	}
+}
+
+static double spent_pct(const struct play *p, double cpu_ms)
+{
+	return 100 * p->spent_ms / (cpu_ms * p->ticks);
+}
+
+static void test_enough(void)
+{
+	struct play p;
+
+	begin(&p, 20, 5, 10);
+	run(&p, 100, 500);
+	is_int(p.ticks_on, 100, "what fits the budget stays on");
+	ok(!budget_is_short(&p.b), "and nothing is short");
+	begin(&p, 15, 5, 10);
+	run(&p, 100, 500);
+	is_int(p.ticks_on, 100, "to the last bit of it");
+}
+
+static void test_share(void)
+{
+	static const struct {
+		double limit, walk, layers;
+	} plays[] = { { 10, 5, 15 }, { 8, 5, 9 }, { 5.5, 5, 15 }, { 1, 0.2, 30 }, { 50, 0, 51 } };
+	double want;
+	struct play p;
+
+	for (size_t i = 0; i < sizeof(plays) / sizeof(plays[0]); i++) {
+		begin(&p, plays[i].limit, plays[i].walk, plays[i].layers);
+		run(&p, 20, 500);
+		ok(spent_pct(&p, 500) <= plays[i].limit + plays[i].layers / 20 + 1e-6,
+		   "budget %g, walk %g, layers %g: kept within 20 ticks, but for one with layers: "
+		   "%.2f",
+		   plays[i].limit, plays[i].walk, plays[i].layers, spent_pct(&p, 500));
+		run(&p, 1980, 500);
+		want = (plays[i].limit - plays[i].walk) / plays[i].layers;
+		ok(fabs(p.ticks_on / 2000.0 - want) < 0.002, "share of ticks with layers: %.4f",
+		   p.ticks_on / 2000.0);
+		ok(fabs(spent_pct(&p, 500) - plays[i].limit) < 0.05, "what is spent: %.2f",
+		   spent_pct(&p, 500));
+	}
+}
+
+/* In any window of ten ticks the share is what it is in all: no long waves. */
+static void test_even(void)
+{
+	unsigned int before, least = 10, most = 0;
+	struct play p;
+
+	begin(&p, 9.5, 5, 15);
+	run(&p, 10, 500);
+	for (int i = 0; i < 50; i++) {
+		before = p.ticks_on;
+		run(&p, 10, 500);
+		least = p.ticks_on - before < least ? p.ticks_on - before : least;
+		most = p.ticks_on - before > most ? p.ticks_on - before : most;
+	}
+	is_int(least, 3, "of ten ticks at least three are on");
+	is_int(most, 3, "and at most three");
+}
+
+static void test_short(void)
+{
+	struct play p;
+
+	begin(&p, 5, 6, 10);
+	run(&p, 50, 500);
+	is_int(p.ticks_on, 1,
+	       "where the walk is beyond the budget layers are on until that is seen");
+	ok(budget_is_short(&p.b), "and that is told");
+	p.walk_pct = 2;
+	run(&p, 12, 500);
+	ok(!budget_is_short(&p.b), "until the walk is cheaper");
+	p.ticks = p.ticks_on = 0;
+	run(&p, 40, 500);
+	ok(p.ticks_on > 5, "what was overspent is not owed for ever");
+}
+
+static void test_idle(void)
+{
+	struct play p;
+
+	begin(&p, 5, 1, 20);
+	run(&p, 100, 0);
+	is_int(p.ticks_on, 100, "a target that does nothing pays nothing");
+	ok(!budget_is_short(&p.b), "and says nothing");
+	run(&p, 200, 10);
+	p.ticks = p.ticks_on = 0;
+	p.spent_ms = 0;
+	run(&p, 20, 500);
+	ok(spent_pct(&p, 500) <= 5 + 20 / 20.0 + 1e-6,
+	   "what was saved in idle times is not spent at once later: %.2f", spent_pct(&p, 500));
+}
+
+int main(void)
+{
+	test_enough();
+	test_share();
+	test_even();
+	test_short();
+	test_idle();
+	return tap_done();
+}
