@@ -22,32 +22,64 @@ static const char *whose(const char *root, const char *origin)
 	return !strcmp(origin, "internal") ? origin : "";
 }
 
-static void put_limit(struct sink_flow *flow, const struct snap_slows *slow,
-		      const struct snap_slow_limit *limit)
+/* How many of each kind were slow, and of a share, from how long on. */
+static void put_limits(FILE *out, const struct snap_slows *slow, const struct sink_style *st)
 {
-	const char *of = whose(limit->root, limit->origin);
-	char ended[32], n[32], from[32];
+	struct sink_flow flow;
+	char ended[32], n[32], from[64];
+	bool any = false;
 
-	sink_fmt_u64(ended, sizeof(ended), limit->ended);
-	sink_fmt_u64(n, sizeof(n), limit->slow);
-	sink_fmt_ns(from, sizeof(from), true, limit->limit_ns.v);
-	sink_fmt_flow_item(flow, 3, "%s%s%s", of, *of ? " " : "", limit->op);
-	if (!limit->limit_ns.valid)
-		sink_fmt_flow_item(flow, 1, "- (of %s, too few)", ended);
-	else if (slow->enough)
-		sink_fmt_flow_item(flow, 1, "%s of %s (%s)", n, ended, from);
-	else
-		sink_fmt_flow_item(flow, 1, "%s of %s", n, ended);
+	for (size_t i = 0; i < slow->n_limits; i++) {
+		const struct snap_slow_limit *l = &slow->limits[i];
+		const char *of = whose(l->root, l->origin);
+
+		if (!l->limit_ns.valid)
+			continue;
+		if (!any)
+			sink_fmt_flow_begin(&flow, out, st, "", LABEL_COLUMNS);
+		any = true;
+		snprintf(from, sizeof(from), " from %s",
+			 sink_fmt_ns(n, sizeof(n), true, l->limit_ns.v));
+		sink_fmt_flow_item(&flow, 3, "%s%s%s %s of %s%s", of, *of ? " " : "", l->op,
+				   sink_fmt_u64(n, sizeof(n), l->slow),
+				   sink_fmt_u64(ended, sizeof(ended), l->ended),
+				   slow->enough ? from : "");
+	}
+	if (any)
+		sink_fmt_flow_end(&flow);
+}
+
+/* Of which so few have ended that no limit can be told: nothing of them is slow. */
+static void put_too_few(FILE *out, const struct snap_slows *slow, const struct sink_style *st)
+{
+	struct sink_flow flow;
+	bool any = false;
+	char n[32];
+
+	for (size_t i = 0; i < slow->n_limits; i++) {
+		const struct snap_slow_limit *l = &slow->limits[i];
+		const char *of = whose(l->root, l->origin);
+
+		if (l->limit_ns.valid)
+			continue;
+		if (!any) {
+			sink_fmt_flow_begin(&flow, out, st, "", LABEL_COLUMNS);
+			sink_fmt_flow_item(&flow, 0, "too few to tell, %s are needed:",
+					   sink_fmt_u64(n, sizeof(n), slow->enough));
+		}
+		sink_fmt_flow_item(&flow, any ? 3 : 1, "%s%s%s %s", of, *of ? " " : "", l->op,
+				   sink_fmt_u64(n, sizeof(n), l->ended));
+		any = true;
+	}
+	if (any)
+		sink_fmt_flow_end(&flow);
 }
 
 static void put_summary(FILE *out, const struct snap_slows *slow, const struct sink_style *st)
 {
 	struct sink_flow flow;
-	bool too_few = false;
 	char n[32];
 
-	for (size_t i = 0; i < slow->n_limits; i++)
-		too_few |= !slow->limits[i].limit_ns.valid;
 	sink_fmt_flow_begin(&flow, out, st, "slow", LABEL_COLUMNS);
 	sink_fmt_flow_item(&flow, 0, "%s slower than %s%s",
 			   slow->slow ? sink_fmt_u64(n, sizeof(n), slow->slow) : "none",
@@ -58,15 +90,8 @@ static void put_summary(FILE *out, const struct snap_slows *slow, const struct s
 		sink_fmt_flow_item(&flow, 3, "%s lost for want of room",
 				   sink_fmt_u64(n, sizeof(n), slow->lost));
 	sink_fmt_flow_end(&flow);
-	if (!slow->n_limits)
-		return;
-	sink_fmt_flow_begin(&flow, out, st, "", LABEL_COLUMNS);
-	for (size_t i = 0; i < slow->n_limits; i++)
-		put_limit(&flow, slow, &slow->limits[i]);
-	if (too_few)
-		sink_fmt_flow_item(&flow, 3, "(%s are needed)",
-				   sink_fmt_u64(n, sizeof(n), slow->enough));
-	sink_fmt_flow_end(&flow);
+	put_limits(out, slow, st);
+	put_too_few(out, slow, st);
 }
 
 static void put_facts(struct sink_flow *flow, const struct snap_slow *op)
@@ -121,6 +146,20 @@ static void put_figure(FILE *out, const struct sink_style *st, struct snap_num n
 	sink_fmt_right(out, st, sink_fmt_ns(buf, sizeof(buf), ns.valid, ns.v), FIGURE_COLUMNS);
 }
 
+/* A moment: to the microsecond, so that rows near the end of a long operation tell apart. */
+static void put_moment(FILE *out, const struct sink_style *st, struct snap_num ns)
+{
+	char buf[32] = "-";
+
+	if (ns.valid && ns.v < 1e6)
+		snprintf(buf, sizeof(buf), "%.0fus", ns.v / 1e3);
+	else if (ns.valid && ns.v < 1e9)
+		snprintf(buf, sizeof(buf), "%.3fms", ns.v / 1e6);
+	else if (ns.valid)
+		snprintf(buf, sizeof(buf), "%.3fs", ns.v / 1e9);
+	sink_fmt_right(out, st, buf, FIGURE_COLUMNS);
+}
+
 /* A deep tree stays on the screen: what is deeper than half of it is not indented further. */
 static unsigned int indent_of(const struct snap_slow_row *row, const struct sink_style *st)
 {
@@ -135,7 +174,7 @@ static void put_row(FILE *out, const struct snap_slow_row *row, const struct sin
 
 	if (row->longest)
 		sink_fmt_colour(out, st, SINK_HOT);
-	put_figure(out, st, row->at_ns);
+	put_moment(out, st, row->at_ns);
 	put_figure(out, st, (struct snap_num){ row->incl_ns, true });
 	put_figure(out, st, row->self_ns);
 	fprintf(out, "  %*s", (int)indent_of(row, st), "");

@@ -55,7 +55,7 @@ static struct snap_slow_row rows[] = {
 	{ "index\x1b[31m",
 	  "xlator",
 	  2,
-	  { 30 * US, true },
+	  { 12344.1 * US, true },
 	  5 * US,
 	  { 0, false },
 	  .calls = 1,
