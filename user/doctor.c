@@ -268,6 +268,8 @@ static void set_layer_lost(struct doctor_row *row, const struct doctor_layer *l,
 	else if (number == DOCTOR_WALK)
 		set_lost(row, "self times and percentiles: only the means of the processes' own "
 			      "statistics remain");
+	else if (l->is_host)
+		set_lost(row, "its table");
 	else {
 		snprintf(lost, sizeof(lost), "its row: its time stays in %s",
 			 l->parent && strcmp(l->parent, "root") != 0 ? l->parent :

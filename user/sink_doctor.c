@@ -16,16 +16,6 @@
 
 /* ---- text --------------------------------------------------------------- */
 
-/* Words that wrap below where they began. */
-static void put_words(struct sink_flow *flow, const char *words)
-{
-	char copy[640], *rest = NULL, *word;
-
-	snprintf(copy, sizeof(copy), "%s", words);
-	for (word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-		sink_fmt_flow_item(flow, 1, "%s", word);
-}
-
 static void put_name(FILE *out, const char *name, const struct sink_style *st)
 {
 	fputs("  ", out);
@@ -51,7 +41,7 @@ static void put_row(FILE *out, const struct doctor_row *row, const struct sink_s
 	sink_fmt_left(out, st, doctor_state_name(row->state), STATE_COLUMNS);
 	sink_fmt_colour(out, st, SINK_PLAIN);
 	sink_fmt_flow_resume(&flow, out, st, INDENT, INDENT);
-	put_words(&flow, row->reason);
+	sink_fmt_flow_words(&flow, row->reason);
 	sink_fmt_flow_end(&flow);
 	/* of what is not known nothing is known to be lost */
 	if (row->state == DOCTOR_UNKNOWN || !row->lost[0])
@@ -59,7 +49,7 @@ static void put_row(FILE *out, const struct doctor_row *row, const struct sink_s
 	fprintf(out, "%*s", INDENT, "");
 	sink_fmt_flow_resume(&flow, out, st, INDENT, INDENT);
 	sink_fmt_flow_item(&flow, 0, "lost:");
-	put_words(&flow, row->lost);
+	sink_fmt_flow_words(&flow, row->lost);
 	sink_fmt_flow_end(&flow);
 }
 
@@ -162,8 +152,9 @@ static void put_unknown(FILE *out, const struct doctor_report *r, const struct s
 	fputc('\n', out);
 	sink_fmt_flow_begin(&flow, out, st, "", 0);
 	sink_fmt_flow_item(&flow, 0, "%zu check%s", n, n > 1 ? "s" : "");
-	put_words(&flow, "could not be made for want of a capability: run 'bricktop doctor' as "
-			 "root to know");
+	sink_fmt_flow_words(&flow,
+			    "could not be made for want of a capability: run 'bricktop doctor' as "
+			    "root to know");
 	sink_fmt_flow_end(&flow);
 }
 

@@ -334,6 +334,17 @@ void sink_fmt_flow_item(struct sink_flow *flow, unsigned int gap, const char *fm
 	flow->fresh = false;
 }
 
+void sink_fmt_flow_words(struct sink_flow *flow, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (len)
+			sink_fmt_flow_item(flow, 1, "%.*s", (int)len, text);
+		text += len + (text[len] == ' ');
+	}
+}
+
 void sink_fmt_flow_end(struct sink_flow *flow)
 {
 	fputc('\n', flow->out);

@@ -74,6 +74,8 @@ void sink_fmt_flow_resume(struct sink_flow *flow, FILE *out, const struct sink_s
 			  unsigned int col, unsigned int indent);
 __attribute__((format(printf, 3, 4))) void
 sink_fmt_flow_item(struct sink_flow *flow, unsigned int gap, const char *fmt, ...);
+/* A sentence, word by word, so that it wraps wherever it may. */
+void sink_fmt_flow_words(struct sink_flow *flow, const char *text);
 void sink_fmt_flow_end(struct sink_flow *flow);
 
 #endif

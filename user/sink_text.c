@@ -478,7 +478,7 @@ static void put_off(FILE *out, const struct snapshot *snap, int target, const st
 			continue;
 		sink_fmt_flow_begin(&flow, out, st, "off", LABEL_COLUMNS);
 		sink_fmt_flow_item(&flow, 0, "%s:", snap->off[i].what);
-		sink_fmt_flow_item(&flow, 1, "%s", snap->off[i].reason);
+		sink_fmt_flow_words(&flow, snap->off[i].reason);
 		sink_fmt_flow_end(&flow);
 	}
 }
@@ -492,14 +492,24 @@ static size_t count_off(const struct snapshot *snap, int target)
 	return n;
 }
 
+static bool sees_calls(const struct snapshot *snap)
+{
+	for (size_t i = 0; i < snap->n_off; i++)
+		if (strcmp(snap->off[i].what, "syscall") == 0)
+			return false;
+	return true;
+}
+
 /* A plain process has no requests, and keeps no count of its calls. */
 static void put_no_ops(FILE *out, const struct snapshot *snap, const struct snap_target *t)
 {
-	if (strcmp(t->kind, "process") == 0)
-		fputs(snap->memory_only ?
-			      "\n  not a GlusterFS brick or client: nothing is known without "
-			      "probes\n" :
-			      "\n  it made no file operation in this window\n",
+	if (strcmp(t->kind, "process") == 0 && snap->memory_only)
+		fputs("\n  not a GlusterFS brick or client: nothing is known without probes\n",
+		      out);
+	else if (strcmp(t->kind, "process") == 0)
+		fputs(sees_calls(snap) ?
+			      "\n  it made no file operation in this window\n" :
+			      "\n  its file operations were not looked at: syscall is off\n",
 		      out);
 	else
 		fputs(snap->memory_only ? "\n  no operation was counted\n" :

@@ -78,24 +78,12 @@ static const char *confidence_name(enum snap_confidence confidence)
 	return names[confidence];
 }
 
-/* A sentence, word by word, so that it wraps where it may. */
-static void put_words(struct sink_flow *flow, const char *text)
-{
-	while (*text) {
-		size_t len = strcspn(text, " ");
-
-		if (len)
-			sink_fmt_flow_item(flow, 1, "%.*s", (int)len, text);
-		text += len + (text[len] == ' ');
-	}
-}
-
 static void put_line(FILE *out, const char *lead, const char *text, const struct sink_style *st)
 {
 	struct sink_flow flow;
 
 	sink_fmt_flow_begin(&flow, out, st, lead, LABEL_COLUMNS + 2);
-	put_words(&flow, text);
+	sink_fmt_flow_words(&flow, text);
 	sink_fmt_flow_end(&flow);
 }
 
@@ -108,8 +96,8 @@ static void put_cause(FILE *out, const struct snap_cause *cause, const char *lea
 	sink_fmt_colour(out, st, SINK_BOLD);
 	sink_fmt_flow_begin(&flow, out, st, lead, LABEL_COLUMNS);
 	if (cause->tail)
-		put_words(&flow, "of the slowest requests:");
-	put_words(&flow, cause->summary);
+		sink_fmt_flow_words(&flow, "of the slowest requests:");
+	sink_fmt_flow_words(&flow, cause->summary);
 	sink_fmt_colour(out, st, SINK_PLAIN);
 	if (cause->share_pct.valid)
 		sink_fmt_flow_item(&flow, 3, "%s",

@@ -134,6 +134,20 @@ static void test_no_ops(void)
 	ok(strstr(text, "process dd  pid 4211 ") != NULL, "a plain process: %.60s", text);
 	ok(strstr(text, "it made no file operation in this window") != NULL, "that was idle");
 	free(text);
+	snap->off = calloc(1, sizeof(*snap->off));
+	snap->n_off = 1;
+	snap->off[0].target = -1;
+	snprintf(snap->off[0].what, sizeof(snap->off[0].what), "syscall");
+	text = render(snap, &st);
+	ok(strstr(text, "were not looked at: syscall is off") != NULL, "or was not looked at");
+	free(text);
+	snprintf(snap->off[0].reason, sizeof(snap->off[0].reason),
+		 "cannot load BPF object 'gluster': this kernel has no BTF "
+		 "(/sys/kernel/btf/vmlinux) or lacks what it needs");
+	text = render(snap, &st);
+	ok(widest_line(text, &st) <= 100 && strstr(text, "cannot load BPF object"),
+	   "a long reason wraps");
+	free(text);
 	snap->memory_only = true;
 	text = render(snap, &st);
 	ok(strstr(text, "nothing is known without probes") != NULL, "or has no probes");
