@@ -172,7 +172,8 @@ if zram=$(cat /sys/class/zram-control/hot_add 2>/dev/null); then
 	is "$(report bios 'op("read") | [.count, .bytes] | @csv')" 20,81920 'reads are those of dd'
 	for group in read write; do
 		is "$(report bios "op(\"$group\") | [.count, .bytes] | @csv")" \
-			"$(moved "$before" "$after" "$group"),$(moved "$before" "$after" "${group}_bytes")" \
+			"$(printf '%s,%s' "$(moved "$before" "$after" "$group")" \
+				"$(moved "$before" "$after" "${group}_bytes")")" \
 			"$group: bios and bytes are the kernel's"
 	done
 	is "$(report bios 'op("read") | [.queue_us.mean, .device_us.count] | @json')" '[null,20]' \
