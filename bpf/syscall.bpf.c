@@ -50,9 +50,9 @@ static __always_inline void begin_call(struct pt_regs *regs, __u32 entry, __u32 
 		return;
 	ledger_renew(l);
 	if (l->depth) {
-		/* a thread makes one call at a time: the end of the earlier one was missed */
-		if (l->open[0].layer == WIRE_LAYER_SYSCALL)
-			layer_drop(local_target, WIRE_LOST_UNPAIRED);
+		/* a thread makes one call at a time, and none in a page fault: the end of the
+		 * earlier one was missed */
+		layer_drop(local_target, WIRE_LOST_UNPAIRED);
 		l->depth = 0;
 		l->dropped = 0;
 	}

@@ -10,13 +10,15 @@
 char LICENSE[] SEC("license") = "GPL";
 
 /* In a write it is the next sleep; in a page fault, where no call is open, a span of its own. */
-static __always_inline void throttle(struct ledger *l)
+static __always_inline void throttle(struct ledger *l, __u32 local_target)
 {
 	ledger_renew(l);
 	if (l->depth && l->open[0].layer != WIRE_LAYER_THROTTLE) {
 		wait_expect(l, WIRE_LAYER_THROTTLE, WIRE_THROTTLE_WRITE, 0);
 		return;
 	}
+	if (l->depth) /* an earlier one, whose sleep was not seen to end */
+		layer_drop(local_target, WIRE_LOST_UNPAIRED);
 	l->depth = 0;
 	span_push(l, WIRE_LAYER_THROTTLE, WIRE_THROTTLE_FAULT, bpf_ktime_get_ns());
 }
@@ -31,7 +33,7 @@ static __always_inline int on_pause(long pause)
 	traced_count(&h);
 	l = ledger_make(h.local_target);
 	if (l)
-		throttle(l);
+		throttle(l, h.local_target);
 	traced_end(&h);
 	return 0;
 }

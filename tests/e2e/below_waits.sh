@@ -44,7 +44,7 @@ log_waits()
 # that empties it has run at all: it gets no CPU from these threads.
 cil_waits()
 {
-	below_draw 1800 2200
+	below_draw 4500 5500
 	ok "$DRAWN creates, and no CPU for who writes the log" \
 		below_traced_run cil burst "$BED_MIDDLE_MNT" 8 "$DRAWN" 0 -- "${LOG[@]}"
 	below_met cil xfs_log_cil_wait 'xfs log cil' 1
