@@ -131,7 +131,7 @@ int layers_parse(const char *list, uint64_t *ret_off, char *err, size_t err_size
 		number = find_title(word, (size_t)(end - word));
 		if (number == LAYER_NONE) {
 			print_titles(titles, sizeof(titles));
-			snprintf(err, err_size, "'%.*s' is no layer: %sall or none",
+			snprintf(err, err_size, "'%.*s' is no layer: %sor alone: all, none",
 				 (int)(end - word), word, titles);
 			return -EINVAL;
 		}

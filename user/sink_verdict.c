@@ -11,8 +11,15 @@
 #define POOL_COLUMNS   18
 #define NUMBER_COLUMNS 10
 #define IDLE_PCT       0.05 /* prints as 0.0 % */
+#define MAX_POOLS      16   /* shown by name: a process may give each thread one of its own */
 
 /* ---- threads ----------------------------------------------------------- */
+
+/* Pools that are not shown by name. */
+struct rest {
+	unsigned int idle, others; /* threads */
+	double oncpu_ns;           /* of the others */
+};
 
 /* A pool whose figures are not known is not known to be idle. */
 static bool is_idle(const struct snap_pool *p)
@@ -42,9 +49,21 @@ static void put_pool(FILE *out, const struct snap_pool *p, const struct sink_sty
 	fputc('\n', out);
 }
 
+static void put_rest(FILE *out, const struct rest *rest)
+{
+	char buf[32];
+
+	if (rest->others)
+		fprintf(out, "  and %u in other pools, on CPU for %s together\n", rest->others,
+			sink_fmt_ns(buf, sizeof(buf), true, rest->oncpu_ns));
+	if (rest->idle)
+		fprintf(out, "  and %u idle\n", rest->idle);
+}
+
 void sink_verdict_threads(FILE *out, const struct snap_target *t, const struct sink_style *st)
 {
-	unsigned int idle = 0;
+	struct rest rest = {};
+	unsigned int shown = 0;
 
 	if (!t->n_pools)
 		return;
@@ -56,13 +75,18 @@ void sink_verdict_threads(FILE *out, const struct snap_target *t, const struct s
 	sink_fmt_right(out, st, "blocked", NUMBER_COLUMNS);
 	fputs("   busiest\n", out);
 	for (size_t i = 0; i < t->n_pools; i++) {
-		if (is_idle(&t->pools[i]))
-			idle += t->pools[i].n;
-		else
-			put_pool(out, &t->pools[i], st);
+		const struct snap_pool *p = &t->pools[i];
+
+		if (is_idle(p)) {
+			rest.idle += p->n;
+		} else if (shown++ < MAX_POOLS) {
+			put_pool(out, p, st);
+		} else {
+			rest.others += p->n;
+			rest.oncpu_ns += p->oncpu_ns.valid ? p->oncpu_ns.v : 0;
+		}
 	}
-	if (idle)
-		fprintf(out, "  and %u idle\n", idle);
+	put_rest(out, &rest);
 }
 
 /* ---- the verdict ------------------------------------------------------- */

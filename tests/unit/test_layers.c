@@ -128,7 +128,8 @@ static void test_lists(void)
 	parsed("syscall,throttle", all & ~OFF(SYSCALL) & ~OFF(THROTTLE) & ~OFF(WRITEBACK));
 	parsed("syscall,xfs,throttle,writeback,block,sched,devices", 0);
 	not_parsed("", "'' is no layer: syscall, xfs, throttle, writeback, block, sched, devices, "
-		       "all or none");
+		       "or alone: all, none");
+	not_parsed("all,xfs", "or alone: all, none");
 	not_parsed("syscall,", "'' is no layer");
 	not_parsed("syscal", "'syscal'");
 	not_parsed("syscall,none", "'none'");

@@ -5,6 +5,7 @@
  * was measured.
  */
 #include "sink_text.h"
+#include "sink_verdict.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -295,6 +296,30 @@ static void test_stuck(void)
 	free(r);
 }
 
+/* A process may name each of its threads: the table does not grow with them. */
+static void test_many_pools(void)
+{
+	struct snap_pool pools[19] = {};
+	struct snap_target t = { .pools = pools, .n_pools = 19 };
+	struct sink_style st = { .columns = 100 };
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	for (int i = 0; i < 19; i++) {
+		snprintf(pools[i].name, sizeof(pools[i].name), "worker-%d", i);
+		pools[i].n = 1;
+		pools[i].oncpu_pct = pools[i].runnable_pct = (struct snap_num){ i < 18, true };
+		pools[i].oncpu_ns = (struct snap_num){ i < 18 ? 2e6 : 0, true };
+	}
+	sink_verdict_threads(out, &t, &st);
+	fclose(out);
+	ok(strstr(text, "worker-15") && !strstr(text, "worker-16"), "sixteen pools have a row");
+	ok(strstr(text, "\n  and 2 in other pools, on CPU for 4.0ms together\n  and 1 idle\n"),
+	   "the others and the idle are told in sum");
+	free(text);
+}
+
 static void test_full_disk(void)
 {
 	struct sink_style st = { .columns = 100 };
@@ -320,6 +345,7 @@ int main(void)
 	test_colour();
 	test_list();
 	test_stuck();
+	test_many_pools();
 	test_full_disk();
 	return tap_done();
 }
