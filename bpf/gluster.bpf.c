@@ -14,6 +14,7 @@
 #include "dump.bpf.h"
 #include "enter.bpf.h"
 #include "kept.bpf.h"
+#include "uses.bpf.h"
 #include "who.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -137,6 +138,53 @@ __noinline int background_due(struct walk *w)
 	return -1;
 }
 
+/* ---- files and applications -------------------------------------------- */
+
+static __always_inline __u32 use_class(__u32 op)
+{
+	switch (op) { /* GF_FOP_* */
+	case 12:
+		return WIRE_USE_READ;
+	case 13:
+		return WIRE_USE_WRITE;
+	case 16: /* FSYNC */
+	case 21: /* FSYNCDIR */
+		return WIRE_USE_SYNC;
+	}
+	return WIRE_USE_OTHER;
+}
+
+/*
+ * Enter what was accounted, a request that others wait for, in the rows of its file and of its
+ * application; one that could not be split, too. A global function: verified by itself.
+ */
+__noinline int use_request(struct walk *w)
+{
+	struct wire_use_key key = {};
+	struct use use = {};
+	struct wire_app app;
+
+	if (!w || w->root == WIRE_ROOT_BACKGROUND || !(w->frame[0].flags & WIRE_FRAME_COUNTED))
+		return 0;
+	if (w->frame[0].end > w->frame[0].begin)
+		use.dur_ns = w->frame[0].end - w->frame[0].begin;
+	use.class = use_class(w->op);
+	use.failed = w->result < 0;
+	if (moves_data(w) && w->result > 0)
+		use.bytes = w->result;
+	app.client = w->who.client;
+	app.pid = w->who.pid;
+	app.uid = w->who.uid;
+	key.target = w->target;
+	key.kind = w->who.kind;
+	__builtin_memcpy(key.id, w->who.file, sizeof(key.id));
+	use_enter(&files, &key, &use, &app);
+	key.kind = w->who.has_app;
+	__builtin_memcpy(key.id, &app, sizeof(key.id));
+	use_enter(&apps, &key, &use, NULL);
+	return 0;
+}
+
 /* ---- the probes -------------------------------------------------------- */
 
 static __always_inline void note_thread(struct wire_proc *proc, __u32 tid)
@@ -219,6 +267,7 @@ static __noinline int on_root(__u64 frame, __s32 result, __s32 op_errno, struct 
 	}
 	ledger = ledger_find();
 	walk_account(w, ledger);
+	use_request(w);
 	dump_request(w, ledger);
 	return 0;
 

@@ -85,7 +85,8 @@ struct ledger {
 	__u64 evicted_end;        /* end of the newest span pushed out unclaimed */
 	__u32 detail_next;        /* whose turn it is: details are used in turns, too */
 	__u32 overflows;          /* 1: the thread has an overflow */
-	__u32 tid, pad;           /* whose it is */
+	__u32 tid;                /* whose it is */
+	__u32 dev;                /* of current.file */
 	struct span_detail detail[WIRE_DETAILS];
 	struct span ring[WIRE_LEDGER];
 };

@@ -8,6 +8,7 @@
  */
 #include "compat.bpf.h"
 #include "traced.bpf.h"
+#include "uses.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -17,7 +18,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define S_IFREG 0100000
 
 /* 1 where a descriptor is a file in a file system; sockets, pipes and /dev/fuse are none. */
-static __always_inline int is_file(unsigned int fd, __u64 *ret_ino)
+static __always_inline int is_file(unsigned int fd, __u64 *ret_ino, __u32 *ret_dev)
 {
 	struct file *file = compat_task_file(bpf_get_current_task_btf(), fd);
 	struct inode *inode;
@@ -30,6 +31,7 @@ static __always_inline int is_file(unsigned int fd, __u64 *ret_ino)
 	if (mode != S_IFREG && mode != S_IFDIR && mode != S_IFBLK)
 		return 0;
 	*ret_ino = BPF_CORE_READ(inode, i_ino);
+	*ret_dev = BPF_CORE_READ(inode, i_sb, s_dev);
 	return 1;
 }
 
@@ -43,7 +45,8 @@ static __always_inline void begin_call(struct pt_regs *regs, __u32 entry, __u32 
 {
 	struct ledger *l;
 	__u64 ino = 0;
-	int counts = !(entry & WIRE_SYS_BY_FD) || is_file(PT_REGS_PARM1_SYSCALL(regs), &ino);
+	__u32 dev = 0;
+	int counts = !(entry & WIRE_SYS_BY_FD) || is_file(PT_REGS_PARM1_SYSCALL(regs), &ino, &dev);
 
 	l = counts ? ledger_make(local_target) : ledger_find();
 	if (!l)
@@ -60,6 +63,7 @@ static __always_inline void begin_call(struct pt_regs *regs, __u32 entry, __u32 
 		return;
 	span_push(l, WIRE_LAYER_SYSCALL, entry, bpf_ktime_get_ns());
 	l->current.file = ino;
+	l->dev = dev;
 }
 
 SEC("tp_btf/sys_enter")
@@ -88,7 +92,65 @@ static __always_inline int moves_bytes(__u32 sub)
 	       sub == WIRE_SYS_copy_file_range;
 }
 
-static __always_inline void end_call(__u32 entry, long ret, __u32 local_target)
+static __always_inline __u32 use_class(__u32 sub)
+{
+	switch (sub) {
+	case WIRE_SYS_pread64:
+	case WIRE_SYS_preadv:
+	case WIRE_SYS_preadv2:
+	case WIRE_SYS_readv:
+	case WIRE_SYS_read:
+		return WIRE_USE_READ;
+	case WIRE_SYS_pwrite64:
+	case WIRE_SYS_pwritev:
+	case WIRE_SYS_pwritev2:
+	case WIRE_SYS_writev:
+	case WIRE_SYS_write:
+		return WIRE_USE_WRITE;
+	case WIRE_SYS_fsync:
+	case WIRE_SYS_fdatasync:
+	case WIRE_SYS_sync_file_range:
+	case WIRE_SYS_syncfs:
+	case WIRE_SYS_msync:
+		return WIRE_USE_SYNC;
+	}
+	return WIRE_USE_OTHER;
+}
+
+/*
+ * A plain process's call that has just ended (it is still in current): in the rows of its file and
+ * of the thread. A global function: verified by itself.
+ */
+__noinline int use_call(struct ledger *l, __u32 sub, __u32 target)
+{
+	struct wire_use_key key = {};
+	struct use use = {};
+	struct wire_app app = {};
+	char comm[16] = {};
+	__u64 id[2];
+
+	if (!l)
+		return 0;
+	use.dur_ns = l->current.end - l->current.begin;
+	use.bytes = l->current.bytes;
+	use.failed = l->current.failed;
+	use.class = use_class(sub);
+	app.pid = bpf_get_current_pid_tgid();
+	app.uid = bpf_get_current_uid_gid();
+	id[0] = l->current.file;
+	id[1] = l->current.file ? l->dev : 0;
+	key.target = target;
+	key.kind = l->current.file ? WIRE_FILE_INODE : WIRE_FILE_NONE;
+	__builtin_memcpy(key.id, id, sizeof(key.id));
+	use_enter(&files, &key, &use, &app);
+	key.kind = 1;
+	__builtin_memcpy(key.id, &app, sizeof(key.id));
+	bpf_get_current_comm(comm, sizeof(comm));
+	use_enter(&apps, &key, &use, comm);
+	return 0;
+}
+
+static __always_inline void end_call(__u32 entry, long ret, const struct hit *h)
 {
 	struct ledger *l = ledger_find();
 	__u64 now;
@@ -103,8 +165,9 @@ static __always_inline void end_call(__u32 entry, long ret, __u32 local_target)
 	else if (moves_bytes((__u8)entry))
 		l->current.bytes = ret;
 	now = bpf_ktime_get_ns();
-	span_end_inner(l, now, local_target);
-	span_pop(l, WIRE_LAYER_SYSCALL, now, local_target);
+	span_end_inner(l, now, h->local_target);
+	if (!span_pop(l, WIRE_LAYER_SYSCALL, now, h->local_target) && h->is_plain)
+		use_call(l, entry & 0xff, h->local_target);
 }
 
 SEC("tp_btf/sys_exit")
@@ -116,7 +179,7 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long ret)
 	if (!entry || !traced_find_current(&h))
 		return 0;
 	traced_time(&h);
-	end_call(entry, ret, h.local_target);
+	end_call(entry, ret, &h);
 	traced_end(&h);
 	return 0;
 }

@@ -13,8 +13,9 @@
 struct hit {
 	struct wire_traced_shard *count;
 	__u32 local_target;
-	__u64 begin; /* of a hit that is timed; else 0 */
-	__u32 shift; /* it stands for 1 << shift hits */
+	__u32 is_plain; /* as in wire_traced */
+	__u64 begin;    /* of a hit that is timed; else 0 */
+	__u32 shift;    /* it stands for 1 << shift hits */
 };
 
 /* 1 where the process is traced: then h is filled but for its timing. */
@@ -27,12 +28,14 @@ static __always_inline int traced_find(__u32 tgid, struct hit *h)
 	if (!row || !row->tgid)
 		return 0;
 	h->local_target = row->local_target;
+	h->is_plain = row->is_plain;
 	h->count = &row->shard[bpf_get_smp_processor_id() % WIRE_MAX_SHARDS];
 	if (row->tgid != tgid) {
 		proc = proc_get(tgid);
 		if (!proc)
 			return 0;
 		h->local_target = proc->local_target;
+		h->is_plain = proc->root == WIRE_ROOT_LOCAL;
 		h->count = NULL;
 	}
 	/* the compiler must test the pointer itself from here on, for the verifier */

@@ -8,6 +8,7 @@
 #define BRICKTOP_WIRE_H
 
 #include "hist.h"
+#include "wire_who.h"
 
 /* What kind of root a request has; WIRE_ROOT_APP is an application's syscall on a mount. */
 enum wire_root {
@@ -322,8 +323,9 @@ _Static_assert(sizeof(struct wire_proc) == 56, "wire_proc");
 
 struct wire_traced {
 	__u32 tgid; /* 0: nobody */
-	__u16 local_target, pad;
-	__u64 pad2[7]; /* all CPUs read what is above; each writes its own line of what is below */
+	__u16 local_target;
+	__u16 is_plain; /* 1: no GlusterFS: each of its calls is for itself */
+	__u64 pad2[7];  /* all CPUs read what is above; each writes its own line of what is below */
 	struct wire_traced_shard {
 		__u64 calls;    /* that its threads began: each is a hit at enter and at exit */
 		__u64 hits;     /* of its threads at other tracepoints */
@@ -343,25 +345,6 @@ struct wire_layout {
 	__u16 pad;
 };
 _Static_assert(sizeof(struct wire_layout) == 24, "wire_layout");
-
-/* What a request is about: how the 16 bytes of wire_who.file are to be read. */
-enum wire_file {
-	WIRE_FILE_NONE,  /* not known, or no file at all; the bytes are 0 */
-	WIRE_FILE_GFID,  /* the file's gfid */
-	WIRE_FILE_ENTRY, /* a name that is not known as a file (yet); the directory's gfid */
-};
-
-/* Which file and which application a request is of. */
-struct wire_who {
-	__u8 file[16];
-	__u64 client; /* brick: address of the client_t that it came from; else 0 */
-	__s32 pid;    /* of the application, where that runs; negative: GlusterFS's own */
-	__u32 uid;
-	__u8 kind;    /* enum wire_file */
-	__u8 has_app; /* 1: client, pid and uid are known */
-	__u8 pad[6];
-};
-_Static_assert(sizeof(struct wire_who) == 40, "wire_who");
 
 /* Map "nodes": an xlator of a process -> its place in a target's graph. */
 struct wire_node_key {

@@ -22,20 +22,32 @@
 #define DENTRY_INODE  0x20
 #define LOC_INODE     2 /* words behind path in a loc_t */
 #define LOC_PARENT    3
+#define MAX_CHAIN     4096 /* inodes of one hash value */
+#define IA_IFDIR      2    /* ia_type_t: IA_INVAL, IA_IFREG, IA_IFDIR, ... */
+
+static void add_tables(struct gluster_proc *gp, const struct gluster_graph *graph,
+		       struct gluster_tables *tables)
+{
+	for (size_t i = 0; i < graph->n && tables->n < GLUSTER_MAX_TABLES; i++) {
+		uint64_t at = graph->xl[i].addr + gp->layout->xl_itable, table;
+
+		if (!procmem_read_u64(gp->pm, at, &table) && table)
+			tables->addr[tables->n++] = table;
+	}
+}
 
 void gluster_tables_find(struct gluster_proc *gp, struct gluster_tables *ret_tables)
 {
 	ret_tables->n = 0;
-	for (size_t g = 0; g < gp->n_graphs; g++) {
-		for (size_t i = 0; i < gp->graphs[g].n; i++) {
-			uint64_t at = gp->graphs[g].xl[i].addr + gp->layout->xl_itable, table;
+	for (size_t g = 0; g < gp->n_graphs; g++)
+		add_tables(gp, &gp->graphs[g], ret_tables);
+}
 
-			if (ret_tables->n == GLUSTER_MAX_TABLES)
-				return;
-			if (!procmem_read_u64(gp->pm, at, &table) && table)
-				ret_tables->addr[ret_tables->n++] = table;
-		}
-	}
+void gluster_tables_of(struct gluster_proc *gp, size_t graph, struct gluster_tables *ret_tables)
+{
+	ret_tables->n = 0;
+	if (graph < gp->n_graphs)
+		add_tables(gp, &gp->graphs[graph], ret_tables);
 }
 
 static bool is_table(const struct gluster_tables *tables, uint64_t addr)
@@ -203,4 +215,55 @@ bool gluster_inode_in(struct gluster_proc *gp, const struct gluster_tables *tabl
 	}
 	text_sanitize(file, file_size, path);
 	return true;
+}
+
+/*
+ * An inode by its gfid, through the table's hash: hash_gfid() of inode.c has been the same in all
+ * releases, and so is where it lies among its neighbours (inode.h): the number of buckets, name,
+ * root and xl follow each other, and two heads of hashes stand before the list of active inodes.
+ */
+static bool find_inode(struct gluster_proc *gp, uint64_t table, const uint8_t gfid[16],
+		       uint64_t *ret_inode)
+{
+	const struct gluster_layout *l = gp->layout;
+	uint64_t size, buckets, head, node;
+	unsigned int link = l->inode_dentry_list + 16u; /* of the hash, in an inode */
+	uint8_t found[16];
+
+	if (procmem_read_u64(gp->pm, table + l->itable_xl - 24, &size) || !size ||
+	    procmem_read_u64(gp->pm, table + l->itable_active - 16, &buckets))
+		return false;
+	head = buckets + 16 * ((gfid[15] + ((unsigned int)gfid[14] << 8)) % size);
+	if (procmem_read_u64(gp->pm, head, &node))
+		return false;
+	for (unsigned int i = 0; i < MAX_CHAIN && node != head; i++) {
+		if (!is_pointer(node) || !read_gfid(gp, node - link, found))
+			return false;
+		if (!memcmp(found, gfid, sizeof(found))) {
+			*ret_inode = node - link;
+			return !procmem_read_u64(gp->pm, *ret_inode, &node) && node == table;
+		}
+		if (procmem_read_u64(gp->pm, node, &node))
+			return false;
+	}
+	return false;
+}
+
+bool gluster_inode_path(struct gluster_proc *gp, const struct gluster_tables *tables,
+			const uint8_t gfid[16], char *path, size_t size, bool *ret_is_dir)
+{
+	char whole[PATH_BYTES];
+	uint64_t inode = 0;
+	uint32_t type = 0;
+	bool found = false;
+
+	for (unsigned int i = 0; i < tables->n && !found; i++)
+		found = find_inode(gp, tables->addr[i], gfid, &inode);
+	if (!found)
+		return false;
+	read_path(gp, inode, whole);
+	procmem_read_u32(gp->pm, inode + gp->layout->inode_ia_type, &type);
+	*ret_is_dir = type == IA_IFDIR;
+	snprintf(path, size, "%s", whole);
+	return whole[0] != '\0';
 }

@@ -20,6 +20,16 @@ struct gluster_tables {
 /* The inode tables of all graphs. */
 void gluster_tables_find(struct gluster_proc *gp, struct gluster_tables *ret_tables);
 
+/* Those of one graph. */
+void gluster_tables_of(struct gluster_proc *gp, size_t graph, struct gluster_tables *ret_tables);
+
+/*
+ * The path of a gfid, as far up as it is in memory: with a leading slash from the volume's root, or
+ * without. As it is, not sanitized. false: no such inode, or it has no name (any more).
+ */
+bool gluster_inode_path(struct gluster_proc *gp, const struct gluster_tables *tables,
+			const uint8_t gfid[16], char *path, size_t size, bool *ret_is_dir);
+
 /*
  * The first inode or open file that a block of memory points to: a request's state or an xlator's
  * local data. False where there is none. gfid and file are "" where unknown, and sanitized.

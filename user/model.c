@@ -45,6 +45,8 @@ void model_free(struct model *m)
 		model_slot_free(m->slots[i]);
 	free(m->slots);
 	model_devices_free(m->devices);
+	for (unsigned int i = 0; i < 2; i++)
+		model_uses_free(m->uses[i]);
 	for (unsigned int i = 0; i < WIRE_MAX_TARGETS; i++) {
 		if (!m->targets[i])
 			continue;
@@ -404,6 +406,8 @@ void model_start_window(struct model *m, uint64_t mono_ns, int64_t wall_ns)
 	m->start_wall_ns = wall_ns;
 	start_losses(&m->unassigned);
 	model_devices_start(m->devices);
+	for (unsigned int i = 0; i < 2; i++)
+		model_uses_start(m->uses[i]);
 	for (size_t i = 0; i < m->slot_cap; i++)
 		if (m->slots[i])
 			model_slot_start(m->slots[i]);

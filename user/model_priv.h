@@ -130,6 +130,7 @@ struct model_tgt {
 	struct model_threads threads;
 };
 
+struct model_uses;    /* model_uses.c: files, or applications */
 struct model_devices; /* model_blockdev.c: the host's block devices */
 
 struct model {
@@ -139,6 +140,7 @@ struct model {
 	struct model_slot **slots;     /* hash table, open addressing */
 	size_t n_slots, slot_cap;      /* cap is a power of two */
 	struct model_devices *devices; /* NULL: none was fed */
+	struct model_uses *uses[2];    /* by enum model_use_table; likewise */
 	struct snap_off off[MODEL_MAX_OFF];
 	size_t n_off;
 	bool window_open;
@@ -229,6 +231,13 @@ void model_devices_start(struct model_devices *ds);
 void model_devices_free(struct model_devices *ds);
 int model_devices_build(const struct model *m, double secs, struct snapshot *snap);
 void model_devices_free_snapshot(struct snapshot *snap);
+
+/* ---- model_uses.c: files and applications (NULL: there are none) -------- */
+void model_uses_start(struct model_uses *u);
+void model_uses_free(struct model_uses *u);
+/* Into a target whose operations are built. 0 or -ENOMEM. */
+int model_uses_build(const struct model *m, unsigned int target, struct snap_target *st);
+void model_uses_free_snapshot(struct snap_target *st);
 
 /* ---- model_ops.c: all operations of a target --------------------------- */
 int model_ops_build(const struct model *m, unsigned int target, const struct model_view *view,

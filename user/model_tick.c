@@ -109,12 +109,15 @@ static int fill_snapshot(const struct model *m, const struct model_view *view,
 	for (size_t i = 0; i < m->n_off; i++)
 		snap->off[i].target = model_place(m, m->off[i].target);
 	for (unsigned int i = 0; i < WIRE_MAX_TARGETS; i++) {
-		struct snap_target *st = &snap->targets[snap->n_targets];
+		struct snap_target *st;
 		int err;
 
 		if (!m->targets[i])
 			continue;
+		/* half-built it is freed with the rest */
+		st = &snap->targets[snap->n_targets++];
 		fill_target(m, m->targets[i], st);
+		st->number = i;
 		if (view->memory_only)
 			st->probes.valid = false;
 		if (view->lifetime)
@@ -123,9 +126,10 @@ static int fill_snapshot(const struct model *m, const struct model_view *view,
 		if (!err && snap->window_secs > 0)
 			err = model_threads_build(&m->targets[i]->threads, m->start_mono_ns,
 						  snap->window_secs, st);
+		if (!err && !view->memory_only)
+			err = model_uses_build(m, i, st);
 		if (err)
 			return err;
-		snap->n_targets++;
 	}
 	return 0;
 }
@@ -169,6 +173,7 @@ void snapshot_free(struct snapshot *snap)
 		free(snap->targets[i].ops);
 		free(snap->targets[i].threads);
 		free(snap->targets[i].pools);
+		model_uses_free_snapshot(&snap->targets[i]);
 	}
 	model_devices_free_snapshot(snap);
 	free(snap->targets);

@@ -297,6 +297,7 @@ void session_close(struct session *s)
 	source_close(s->source);
 	model_free(s->model);
 	session_close_devices(s);
+	free(s->apps);
 	free(s->names);
 	free(s->procs);
 	free(s->targets);
@@ -458,6 +459,8 @@ int session_collect(struct session *s)
 	if (s->source && !ret)
 		ret = source_feed(s->source, s->model, (unsigned int)s->n_targets);
 	if (s->source && !ret)
+		ret = session_collect_uses(s);
+	if (s->source && !ret)
 		collect_late(s);
 	if (!ret)
 		ret = session_tick_slow(s);
@@ -526,17 +529,18 @@ void session_next_window(struct session *s)
 int session_snapshot(struct session *s, bool memory_only, bool lifetime, struct snapshot **ret_snap)
 {
 	struct model_view view = { .memory_only = memory_only, .lifetime = lifetime };
-
 	struct utsname un;
 	struct snapshot *snap;
 	int ret = model_tick(s->model, s->collected_ns, &view, &snap);
 
 	if (ret)
 		return ret;
+	ret = session_name_uses(s, snap);
 	verdict_judge(snap);
 	if (!uname(&un))
 		snprintf(snap->kernel, sizeof(snap->kernel), "%s", un.release);
-	ret = lifetime ? 0 : session_report_slow(s, snap);
+	if (!ret && !lifetime)
+		ret = session_report_slow(s, snap);
 	if (ret)
 		snapshot_free(snap);
 	else

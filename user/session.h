@@ -57,13 +57,15 @@ struct session_budget {
 };
 
 struct session_devices; /* session_devices.c */
+struct session_apps;    /* session_uses.c */
 
 struct session {
 	struct target *targets; /* in the model under their index; sorted by process */
 	size_t n_targets;
 	size_t n_host; /* the first so many are a device or a mount, and no process */
 	struct session_devices *devices;
-	bool devices_off; /* no target has any */
+	bool devices_off;          /* no target has any */
+	struct session_apps *apps; /* NULL: none was seen */
 	struct session_proc *procs;
 	size_t n_procs;
 	struct model *model;

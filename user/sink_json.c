@@ -15,6 +15,7 @@
 #include "gluster_layout.h"
 #include "sink_json_devices.h"
 #include "sink_json_slow.h"
+#include "sink_json_uses.h"
 #include "text.h"
 
 /* A failed allocation makes the document incomplete: it is then not written at all. */
@@ -389,6 +390,10 @@ static json_t *report_json(struct builder *b, const struct snapshot *snap, size_
 		put(b, o, "slow", sink_json_slow(&t->slow));
 		put(b, o, "slow_limits", sink_json_slow_limits(&t->slow));
 	}
+	put(b, o, "files", sink_json_files(t));
+	put(b, o, "directories", sink_json_dirs(t));
+	put(b, o, "apps", sink_json_apps(t));
+	put(b, o, "seen", sink_json_uses(t));
 	put(b, o, "threads", threads_json(b, t));
 	put(b, o, "verdict", verdict_json(b, t));
 	return o;

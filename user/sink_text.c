@@ -13,6 +13,7 @@
 #include "sink_devices.h"
 #include "sink_slow.h"
 #include "sink_table.h"
+#include "sink_uses.h"
 #include "sink_verdict.h"
 #include "text.h"
 
@@ -94,7 +95,6 @@ static double users_total_ns(const struct snap_target *t)
 	return total;
 }
 
-/* Where users' time goes, operation by operation; one operation needs no such line. */
 static void put_op_shares(FILE *out, const struct snap_target *t, const struct sink_style *st)
 {
 	double total = users_total_ns(t);
@@ -531,6 +531,7 @@ static int put_target(FILE *out, const struct snapshot *snap, int target,
 	if (err)
 		return err;
 	sink_slow_text(out, &t->slow, st);
+	sink_uses_text(out, t, st);
 	sink_verdict_threads(out, t, st);
 	if (t->oldest.valid || has_cost(&t->cost) || t->probes.valid || count_off(snap, target) ||
 	    (!snap->memory_only && (t->lost.total > 0 || t->checks.walked > 0)))

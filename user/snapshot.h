@@ -225,9 +225,57 @@ struct snap_slows {
 	size_t n_ops;
 };
 
+/* What one file, directory or application got, of requests that others wait for. */
+struct snap_use {
+	uint64_t count, reads, writes, syncs; /* count: all of them, and everything else */
+	uint64_t bytes, errors;
+	double total_ns;
+	struct snap_num max_ns, share_pct; /* of the time of all requests */
+};
+
+/* An application: a process on some client; of a plain process a thread. */
+struct snap_app {
+	struct snap_use use; /* nothing where it stands in a snap_file */
+	int64_t pid;         /* where it runs; negative: GlusterFS's own */
+	uint32_t uid;
+	uint64_t client_addr; /* 0: of no client of a brick */
+	uint64_t born_ns;     /* it was there then, CLOCK_MONOTONIC */
+	char thread[17];      /* name of a plain process's thread */
+	char comm[64];        /* "" not known, or not of this host */
+	char client[256];     /* of a brick: its client, as that calls itself; "" */
+	char client_host[65]; /* and the host and the process which that says; "" */
+	int client_pid;
+};
+
+enum snap_file_kind { /* as enum wire_file */
+		      SNAP_FILE_UNKNOWN,
+		      SNAP_FILE_GFID,
+		      SNAP_FILE_ENTRY, /* names that were no files (yet), in the directory path */
+		      SNAP_FILE_INODE,
+};
+
+struct snap_file {
+	struct snap_use use;
+	enum snap_file_kind kind;
+	uint8_t id[16];  /* gfid; or inode number and device */
+	char path[1024]; /* "" not known, from the volume's root, else with as much as is known */
+	bool is_dir;     /* it is a directory, as far as is known */
+	struct snap_num slowdown; /* its time / that of as many of the same requests of others */
+	struct snap_app last;     /* who used it last */
+};
+
+struct snap_dir {
+	struct snap_use use;
+	char path[1024];
+	uint64_t n_files; /* files of it that are in the table */
+};
+
+#define SNAP_MAX_FILES 256 /* of one target in a snapshot; likewise applications */
+
 struct snap_target {
-	char kind[16];  /* brick|client|xfs|device|process */
-	char name[512]; /* "perfvol:/bricks/b1" */
+	unsigned int number; /* as the model was told */
+	char kind[16];       /* brick|client|xfs|device|process */
+	char name[512];      /* "perfvol:/bricks/b1" */
 	char device[256], fstype[32], version[32], layout[32];
 	int pid;
 	bool gone;                       /* the process ended, and has not come back */
@@ -246,6 +294,15 @@ struct snap_target {
 	size_t n_threads;
 	struct snap_pool *pools; /* likewise */
 	size_t n_pools;
+	bool has_files;          /* files and applications were looked at */
+	struct snap_file *files; /* most time first; at most SNAP_MAX_FILES of n_all_files */
+	struct snap_app *apps;   /* likewise */
+	struct snap_dir *dirs;   /* of files; filled once their paths are known */
+	size_t n_files, n_apps, n_dirs;
+	uint64_t n_all_files, n_all_apps;
+	struct snap_num files_pct, apps_pct; /* what all of them cover, of all requests' time */
+	struct snap_num dirs_pct;
+	uint64_t files_pushed, apps_pushed; /* rows for which the programs had no room any more */
 	struct snap_cause causes[SNAP_MAX_CAUSES]; /* the verdict, first cause first */
 	unsigned int n_causes;                     /* 0: nobody has judged */
 	struct snap_slows slow;

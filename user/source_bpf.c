@@ -200,8 +200,17 @@ static int layout_row(struct source *src, const struct wire_layout *layout)
 	return (int)i;
 }
 
+static struct wire_traced make_traced(__u32 tgid, const struct wire_proc *proc)
+{
+	return (struct wire_traced){
+		.tgid = tgid,
+		.local_target = proc->local_target,
+		.is_plain = proc->root == WIRE_ROOT_LOCAL,
+	};
+}
+
 /* Its row of "traced", unless another process has it: then its calls are not counted. */
-static int set_traced(struct source *src, pid_t tgid, __u16 local_target)
+static int set_traced(struct source *src, pid_t tgid, const struct wire_proc *proc)
 {
 	__u32 at = (__u32)tgid % WIRE_TRACED_ROWS;
 	struct wire_traced row;
@@ -211,7 +220,7 @@ static int set_traced(struct source *src, pid_t tgid, __u16 local_target)
 		return -errno;
 	if (row.tgid && row.tgid != (__u32)tgid)
 		return 0;
-	row = (struct wire_traced){ .tgid = (__u32)tgid, .local_target = local_target };
+	row = make_traced((__u32)tgid, proc);
 	return bpf_map_update_elem(fd, &at, &row, BPF_ANY) ? -errno : 0;
 }
 
@@ -230,8 +239,7 @@ static void forget_traced(struct source *src, pid_t tgid)
 		last = &key;
 		if (key != (__u32)tgid && key % WIRE_TRACED_ROWS == at &&
 		    !bpf_map_lookup_elem(procs, &key, &proc))
-			fresh = (struct wire_traced){ .tgid = key,
-						      .local_target = proc.local_target };
+			fresh = make_traced(key, &proc);
 	}
 	bpf_map_update_elem(fd, &at, &fresh, BPF_ANY);
 }
@@ -259,7 +267,7 @@ int source_set_proc(struct source *src, pid_t tgid, const struct wire_proc *proc
 	if (row < 0)
 		return row;
 	value.layout = (__u16)row;
-	ret = set_traced(src, tgid, proc->local_target);
+	ret = set_traced(src, tgid, proc);
 	if (ret)
 		return ret;
 	return bpf_map_update_elem(attach_map_fd(src->attach, "procs"), &key, &value, BPF_ANY) ?

@@ -112,6 +112,15 @@ int source_feed_devices(struct source *src, struct model *m);
 bool source_sees_devices(const struct source *src);
 
 /*
+ * Feed the tables of files and applications, and show each application to see(). 0 or -errno:
+ * -ENOENT where they are not loaded.
+ */
+int source_feed_uses(struct source *src, struct model *m,
+		     void (*see)(void *arg, const struct wire_use_key *key,
+				 const struct wire_use *use),
+		     void *arg);
+
+/*
  * The window ends: finished spans that no request has claimed are entered as their process's own.
  * Only once, right before the last source_feed(): requests still in flight lose their spans by it.
  */

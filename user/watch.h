@@ -59,6 +59,16 @@ int watch_look(struct watch *w, struct source *src, struct model *m);
 /* Detach the probes; memory stays readable. */
 void watch_detach(struct watch *w);
 
+/*
+ * The path of a gfid in target idx, sanitized: with a leading slash from the volume's root, else as
+ * much as is known of it. false: nothing is (any more).
+ */
+bool watch_name_file(struct watch *w, unsigned int idx, const uint8_t gfid[16], char *path,
+		     size_t size, bool *ret_is_dir);
+
+/* How a client (address of its client_t in the brick) calls itself, sanitized. */
+bool watch_name_client(struct watch *w, uint64_t client, char *name, size_t size);
+
 /* Every wire layer that the target's graphs have been given, with the xlator's id. */
 void watch_each_layer(const struct watch *w,
 		      void (*fn)(void *arg, unsigned int target, unsigned int layer,

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_uses.c: files and applications in an investigation: their rows into the model at each
+ * collection, their names into the snapshot at the report. An application may be gone by then, so
+ * its name is looked up when it is first seen.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "model_uses.h"
+#include "session_priv.h"
+#include "target_app.h"
+#include "text.h"
+
+#define MAX_APPS     512 /* whose names are kept */
+#define KERNEL_MINOR 20  /* dev_t inside the kernel: major << 20 | minor */
+
+struct session_app {
+	struct wire_app app;
+	unsigned int target;
+	char comm[64]; /* "" not to be had */
+};
+
+struct session_apps {
+	struct session_app a[MAX_APPS];
+	size_t n;
+};
+
+static struct session_proc *proc_of(struct session *s, unsigned int target)
+{
+	for (size_t i = 0; i < s->n_procs; i++)
+		if (target - s->procs[i].first < s->procs[i].n_targets)
+			return &s->procs[i];
+	return NULL;
+}
+
+/* ---- applications ------------------------------------------------------ */
+
+static struct session_app *find_app(struct session_apps *apps, unsigned int target,
+				    const struct wire_app *app)
+{
+	for (size_t i = 0; i < apps->n; i++)
+		if (apps->a[i].target == target && !memcmp(&apps->a[i].app, app, sizeof(*app)))
+			return &apps->a[i];
+	return NULL;
+}
+
+/* The pids that it sends are this host's: of a mount here, or of a brick's client that is one. */
+static bool is_of_this_host(const struct session_proc *p, const struct wire_app *app)
+{
+	char client[1024];
+
+	if (!app->client)
+		return target_app_shares_pids(p->pid);
+	return watch_name_client(p->watch, app->client, client, sizeof(client)) &&
+	       target_app_is_client_here(client);
+}
+
+/* When first seen: its name, if it is a process of this host. */
+static void see_app(void *arg, const struct wire_use_key *key, const struct wire_use *use)
+{
+	struct session *s = arg;
+	struct session_proc *p = proc_of(s, key->target);
+	struct session_app *a;
+	struct wire_app app;
+
+	memcpy(&app, key->id, sizeof(app));
+	if (!key->kind || !p || !p->watch || app.pid <= 0 || s->apps->n == MAX_APPS ||
+	    find_app(s->apps, key->target, &app))
+		return;
+	a = &s->apps->a[s->apps->n++];
+	*a = (struct session_app){ .app = app, .target = key->target };
+	if (is_of_this_host(p, &app))
+		target_app_name(app.pid, app.uid, use->born_ns, a->comm, sizeof(a->comm));
+}
+
+int session_collect_uses(struct session *s)
+{
+	int ret;
+
+	if (!s->apps)
+		s->apps = calloc(1, sizeof(*s->apps));
+	if (!s->apps)
+		return -ENOMEM;
+	ret = source_feed_uses(s->source, s->model, see_app, s);
+	if (ret && ret != -ENOMEM && ret != -ENOENT)
+		(void)model_feed_off(s->model, "files", strerror(-ret));
+	return ret == -ENOMEM ? ret : 0;
+}
+
+static void name_app(struct session *s, unsigned int target, struct snap_app *app)
+{
+	struct wire_app id = { app->client_addr, (__s32)app->pid, app->uid };
+	const struct session_app *a = s->apps ? find_app(s->apps, target, &id) : NULL;
+	struct session_proc *p = proc_of(s, target);
+
+	if (a)
+		snprintf(app->comm, sizeof(app->comm), "%s", a->comm);
+	if (app->thread[0])
+		text_sanitize(app->comm, sizeof(app->comm), app->thread);
+	if (p && p->watch && app->client_addr)
+		watch_name_client(p->watch, app->client_addr, app->client, sizeof(app->client));
+	target_app_client(app->client, app->client_host, sizeof(app->client_host),
+			  &app->client_pid);
+}
+
+/* ---- files ------------------------------------------------------------- */
+
+/* The descriptor that a plain process has of an inode: its link says the name, as of now. */
+static bool name_inode(const struct session_proc *p, struct snap_file *f)
+{
+	char link[64], path[4096];
+	uint64_t id[2];
+	bool found = false;
+	struct stat st;
+	ssize_t len;
+
+	memcpy(id, f->id, sizeof(id));
+	for (int fd = 0; fd < 1024 && !found; fd++) {
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)p->pid, fd);
+		found = !stat(link, &st) && st.st_ino == id[0] &&
+			((uint64_t)major(st.st_dev) << KERNEL_MINOR | minor(st.st_dev)) == id[1];
+	}
+	len = found ? readlink(link, path, sizeof(path) - 1) : -1;
+	if (len <= 0)
+		return false;
+	path[len] = '\0';
+	text_sanitize(f->path, sizeof(f->path), path);
+	return true;
+}
+
+static void name_file(struct session *s, unsigned int target, struct snap_file *f)
+{
+	struct session_proc *p = proc_of(s, target);
+
+	if (p && f->kind == SNAP_FILE_INODE)
+		name_inode(p, f);
+	else if (p && p->watch)
+		watch_name_file(p->watch, target, f->id, f->path, sizeof(f->path), &f->is_dir);
+	name_app(s, target, &f->last);
+}
+
+int session_name_uses(struct session *s, struct snapshot *snap)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < snap->n_targets && !ret; i++) {
+		struct snap_target *t = &snap->targets[i];
+
+		for (size_t k = 0; k < t->n_files; k++)
+			name_file(s, t->number, &t->files[k]);
+		for (size_t k = 0; k < t->n_apps; k++)
+			name_app(s, t->number, &t->apps[k]);
+		ret = model_group_dirs(t);
+	}
+	return ret;
+}
