@@ -154,7 +154,7 @@ struct snap_pool {
 enum snap_confidence { SNAP_LOW, SNAP_MEDIUM, SNAP_HIGH };
 
 #define SNAP_MAX_EVIDENCE 6
-#define SNAP_MAX_CAUSES   4
+#define SNAP_MAX_CAUSES   5
 
 /* One finding. Also "nothing stands out" and "not enough data" are findings, alone then. */
 struct snap_cause {

@@ -16,13 +16,14 @@
 #include "text.h"
 #include "verdict_priv.h"
 
-#define MAX_MEAN_CAUSES (SNAP_MAX_CAUSES - 1) /* one place is the slowest requests' */
+#define MAX_MEAN_CAUSES (SNAP_MAX_CAUSES - 2) /* one is a file's, one the slowest requests' */
 
 static const struct {
 	double min_secs, min_requests, min_coverage_pct, max_unsplit, max_lost, max_unwalked;
 	double min_attributed, named, second, light_in_flight, light_ns;
 	double high_share, high_margin, high_requests, high_coverage_pct, high_unsplit, high_lost;
 	double high_bias, high_unwalked, max_parallel, medium_share, medium_margin;
+	double file_share, file_slowdown, file_others;
 	double tail_requests, tail_ratio, tail_ns, tail_share, stuck_ns, long_stuck_ns;
 } limits = {
 	/* ---- less than this is not enough data ---- */
@@ -50,6 +51,10 @@ static const struct {
 	.max_parallel = 1.1, /* beyond, layers run side by side, and shares do not add up */
 	.medium_share = 0.45,
 	.medium_margin = 0.1,
+	/* ---- one file ---- */
+	.file_share = 0.5,  /* more than all others together, */
+	.file_slowdown = 3, /* and slower than what a full cache or another place explain; */
+	.file_others = 20,  /* or not slower, but one of so many */
 	/* ---- the slowest requests ---- */
 	.tail_requests = 1000, /* ten of them are beyond the 99th percentile */
 	.tail_ratio = 5,       /* p99 to p50 */
@@ -97,8 +102,27 @@ static struct snap_cause *add_cause(struct snap_target *t, const char *id, const
 	return cause;
 }
 
-static const char *finding_subject(const struct verdict_finding *f)
+/* A path, or its end where it is too long; a cut begins with whole characters. */
+static const char *file_subject(const struct snap_file *file, char *buf, size_t size)
 {
+	const char *path = file->path;
+
+	if (!path[0])
+		return text_gfid(buf, file->id);
+	if (strlen(path) >= size)
+		path += strlen(path) - size + 1;
+	while ((*path & 0xc0) == 0x80)
+		path++;
+	model_text_set(buf, size, path);
+	return buf;
+}
+
+static const char *finding_subject(const struct verdict_finding *f, char *buf, size_t size)
+{
+	if (f->file && f->file->kind != SNAP_FILE_INODE)
+		return file_subject(f->file, buf, size);
+	if (f->file)
+		return f->file->path[0] ? file_subject(f->file, buf, size) : "an inode";
 	return f->pile ? f->pile->layer->id : "";
 }
 
@@ -240,13 +264,14 @@ static int compare_findings(const void *pa, const void *pb)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-static void find_all(const struct verdict_case *c, struct verdict_list *list)
+static void find_all(const struct verdict_case *c, bool apart, struct verdict_list *list)
 {
 	const struct verdict_row *row;
 
 	list->n = 0;
 	for (size_t i = 0; (row = verdict_row_at(i)); i++)
-		row->find(c, row, list);
+		if (row->is_apart == apart)
+			row->find(c, row, list);
 	qsort(list->f, list->n, sizeof(list->f[0]), compare_findings);
 }
 
@@ -257,16 +282,25 @@ static bool is_light(const struct verdict_case *c, const struct verdict_finding 
 	       f->share * c->total_ns / (double)c->requests < limits.light_ns;
 }
 
+static struct snap_cause *start_finding(const struct verdict_finding *f, struct snap_target *t)
+{
+	char subject[sizeof(((struct snap_cause *)NULL)->subject)];
+	struct snap_cause *cause = add_cause(t, f->row->id,
+					     finding_subject(f, subject, sizeof(subject)),
+					     f->row->what, f->row->next);
+
+	cause->share_pct = (struct snap_num){ 100 * f->share, true };
+	return cause;
+}
+
 static void add_finding(const struct verdict_case *c, const struct verdict_list *list, size_t i,
 			struct snap_target *t)
 {
 	const struct verdict_finding *f = &list->f[i];
 	const struct verdict_finding *other = i ? &list->f[0] : list->n > 1 ? &list->f[1] : NULL;
 	double margin = f->share - (other ? other->share : 0);
-	struct snap_cause *cause =
-		add_cause(t, f->row->id, finding_subject(f), f->row->what, f->row->next);
+	struct snap_cause *cause = start_finding(f, t);
 
-	cause->share_pct = (struct snap_num){ 100 * f->share, true };
 	cause->confidence = i ? SNAP_LOW : confidence(c, f, margin);
 	explain_pile(c, f, cause);
 	if (f->row->explain)
@@ -274,7 +308,34 @@ static void add_finding(const struct verdict_case *c, const struct verdict_list 
 	if (i || !other)
 		return;
 	verdict_say(cause, "next to it: %s%s%s, %.0f %%", other->row->id, other->pile ? " " : "",
-		    finding_subject(other), 100 * other->share);
+		    other->pile ? other->pile->layer->id : "", 100 * other->share);
+}
+
+/* ---- one file ---------------------------------------------------------- */
+
+static bool is_slow_file(const struct verdict_finding *f)
+{
+	return f->file->slowdown.valid && f->file->slowdown.v >= limits.file_slowdown;
+}
+
+/*
+ * Beside the layers' causes: it says where the same time is, not what it is spent on. That one of
+ * many files is used most may be as it should: then it is only said.
+ */
+static bool add_file(const struct verdict_case *c, struct snap_target *t)
+{
+	struct verdict_list list;
+	const struct verdict_finding *f = &list.f[0];
+	struct snap_cause *cause;
+
+	find_all(c, true, &list);
+	if (!list.n || f->share < limits.file_share || is_light(c, f) ||
+	    (!is_slow_file(f) && (double)t->n_all_files < limits.file_others))
+		return false;
+	cause = start_finding(f, t);
+	cause->confidence = is_slow_file(f) ? confidence(c, f, f->lead) : SNAP_LOW;
+	f->row->explain(c, f, cause);
+	return true;
 }
 
 /* ---- the slowest requests ---------------------------------------------- */
@@ -370,7 +431,7 @@ static void add_nothing(const struct verdict_case *c, const struct verdict_list 
 		    text_duration(mean, sizeof(mean), c->total_ns / (double)c->requests));
 	if (f)
 		verdict_say(cause, "first of all causes: %s%s%s, %.0f %%", f->row->id,
-			    f->pile ? " " : "", finding_subject(f), 100 * f->share);
+			    f->pile ? " " : "", f->pile ? f->pile->layer->id : "", 100 * f->share);
 }
 
 static void judge_target(const struct snapshot *snap, struct snap_target *t)
@@ -393,14 +454,13 @@ static void judge_target(const struct snapshot *snap, struct snap_target *t)
 		add_stuck(t);
 		return;
 	}
-	find_all(&c, &list);
-	if (!list.n || list.f[0].share < limits.named || is_light(&c, &list.f[0])) {
-		add_nothing(&c, &list, t);
-	} else {
+	find_all(&c, false, &list);
+	if (list.n && list.f[0].share >= limits.named && !is_light(&c, &list.f[0]))
 		for (size_t i = 0; i < list.n && i < MAX_MEAN_CAUSES; i++)
 			if (list.f[i].share >= limits.second)
 				add_finding(&c, &list, i, t);
-	}
+	if (!add_file(&c, t) && !t->n_causes)
+		add_nothing(&c, &list, t);
 	add_tail(&c, t);
 	add_stuck(t);
 }

@@ -61,6 +61,9 @@ struct verdict_finding {
 	const struct verdict_pile *pile;
 	double share;  /* 0 .. 1, with its part of the queue */
 	double own_ns; /* without */
+	/* of a row that is apart */
+	const struct snap_file *file;
+	double lead; /* to the next of its kind, or to what is not known */
 };
 
 struct verdict_list {
@@ -82,6 +85,7 @@ struct verdict_row {
 			struct snap_cause *cause);
 	const char *next;
 	bool needs_threads; /* without the scheduler's figures it is a guess */
+	bool is_apart;      /* the same time seen from another side: beside the layers' causes */
 	bool no_tail;       /* its slowest passages are somebody else's doing */
 };
 

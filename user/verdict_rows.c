@@ -231,6 +231,28 @@ static void find_cpu(const struct verdict_case *c, const struct verdict_row *row
 	add(list, &f);
 }
 
+/*
+ * The file with most time. What is in no known file may all be one other's. Names that were never
+ * files are no file.
+ */
+static void find_file(const struct verdict_case *c, const struct verdict_row *row,
+		      struct verdict_list *list)
+{
+	struct verdict_finding f = { .row = row };
+	double next = 1 - c->t->files_pct.v / 100;
+
+	if (!c->t->n_files || !c->t->files_pct.valid || c->t->files[0].kind == SNAP_FILE_ENTRY ||
+	    !c->t->files[0].use.share_pct.valid)
+		return;
+	f.file = &c->t->files[0];
+	f.share = f.file->use.share_pct.v / 100;
+	f.own_ns = f.file->use.total_ns;
+	if (c->t->n_files > 1 && c->t->files[1].use.share_pct.v / 100 > next)
+		next = c->t->files[1].use.share_pct.v / 100;
+	f.lead = f.share - next;
+	add(list, &f);
+}
+
 /* ---- evidence ---------------------------------------------------------- */
 
 static void explain_pool(const struct verdict_case *c, const struct verdict_finding *f,
@@ -309,6 +331,25 @@ static void explain_syscall(const struct verdict_case *c, const struct verdict_f
 	if (!deeper)
 		verdict_say(cause, "no layer below the system call was seen: file system, page "
 				   "cache and device are in it");
+}
+
+static void explain_file(const struct verdict_case *c, const struct verdict_finding *f,
+			 struct snap_cause *cause)
+{
+	const struct snap_use *use = &f->file->use;
+	const struct snap_app *app = &f->file->last;
+	char mean[16];
+
+	verdict_say(cause, "%.0f %% of all requests' time in %.0f %% of the requests, %s each",
+		    100 * f->share, 100 * (double)use->count / (double)c->requests,
+		    text_duration(mean, sizeof(mean), use->total_ns / (double)use->count));
+	if (f->file->slowdown.valid)
+		verdict_say(cause,
+			    "%.1f times as long as the same requests took of the other %llu files",
+			    f->file->slowdown.v, (unsigned long long)(c->t->n_all_files - 1));
+	if (app->pid > 0)
+		verdict_say(cause, "used last by pid %lld%s%s%s, uid %u", (long long)app->pid,
+			    app->comm[0] ? " (" : "", app->comm, app->comm[0] ? ")" : "", app->uid);
 }
 
 static void explain_group(const struct verdict_case *c, const struct verdict_finding *f,
@@ -439,6 +480,15 @@ static const struct verdict_row rows[] = {
 		.needs_threads = true,
 		.next = "the file system and the device of the brick (iostat -x, dmesg), and "
 			"bricktop's layers below system calls where they work",
+	},
+	{
+		.id = "file",
+		.what = "one file takes the time: @",
+		.find = find_file,
+		.explain = explain_file,
+		.is_apart = true,
+		.next = "who uses it (applications): writers of one file take turns; locks on it "
+			"(statedump), how it lies on the device (xfs_bmap -v)",
 	},
 	{
 		.id = "xlator",

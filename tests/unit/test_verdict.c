@@ -13,19 +13,6 @@
 #include "sink_text.h"
 #include "verdict_bed.h"
 
-static void judge_is(struct snapshot *s, unsigned int place, const char *want, const char *what)
-{
-	const struct snap_target *t = &s->targets[0];
-	char got[200];
-
-	verdict_judge(s);
-	is_str(place < t->n_causes ? name_of(&t->causes[place], got, sizeof(got)) : "none", want,
-	       "%s", what);
-	for (unsigned int i = 0; i < t->n_causes; i++)
-		if (!t->causes[i].n_evidence)
-			ok(false, "%s: %s has evidence", what, t->causes[i].cause);
-}
-
 /* ---- each cause -------------------------------------------------------- */
 
 #define IOT   "performance/io-threads"

@@ -9,6 +9,7 @@
 
 #include "snapshots.h"
 #include "tap.h"
+#include "verdict.h"
 
 /* A row of an operation's tree. Times are means of self time per request. */
 struct row {
@@ -117,6 +118,21 @@ __attribute__((unused)) static bool has_evidence(const struct snapshot *s, unsig
 	for (unsigned int i = 0; i < c->n_evidence; i++)
 		diag("evidence: %s", c->evidence[i]);
 	return false;
+}
+
+/* The cause at that place, and that each has evidence. */
+__attribute__((unused)) static void judge_is(struct snapshot *s, unsigned int place,
+					     const char *want, const char *what)
+{
+	const struct snap_target *t = &s->targets[0];
+	char got[200];
+
+	verdict_judge(s);
+	is_str(place < t->n_causes ? name_of(&t->causes[place], got, sizeof(got)) : "none", want,
+	       "%s", what);
+	for (unsigned int i = 0; i < t->n_causes; i++)
+		if (!t->causes[i].n_evidence)
+			ok(false, "%s: %s has evidence", what, t->causes[i].cause);
 }
 
 #endif
