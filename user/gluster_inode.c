@@ -217,24 +217,35 @@ bool gluster_inode_in(struct gluster_proc *gp, const struct gluster_tables *tabl
 	return true;
 }
 
-/*
- * An inode by its gfid, through the table's hash: hash_gfid() of inode.c has been the same in all
- * releases, and so is where it lies among its neighbours (inode.h): the number of buckets, name,
- * root and xl follow each other, and two heads of hashes stand before the list of active inodes.
- */
+/* Address of a gfid's bucket, the head of a list; 0: not to be had. */
+static uint64_t find_bucket(struct gluster_proc *gp, uint64_t table, const uint8_t gfid[16])
+{
+	const struct gluster_layout *l = gp->layout;
+	uint64_t size = 65536, buckets;
+	uint32_t hash = gfid[15] + ((uint32_t)gfid[14] << 8);
+
+	/* in all releases: sizes, name, root, xl; hashes of inodes and names, active inodes */
+	if (procmem_read_u64(gp->pm, table + l->itable_active - 16, &buckets) ||
+	    (l->gfid_hash != GLUSTER_HASH_64K &&
+	     procmem_read_u64(gp->pm, table + l->itable_xl - 24, &size)) ||
+	    !size)
+		return 0;
+	if (l->gfid_hash == GLUSTER_HASH_WORD) {
+		memcpy(&hash, gfid, sizeof(hash));
+		return buckets + 16 * (hash & (size - 1));
+	}
+	return buckets + 16 * (hash % size);
+}
+
+/* An inode by its gfid; the root is in no bucket. */
 static bool find_inode(struct gluster_proc *gp, uint64_t table, const uint8_t gfid[16],
 		       uint64_t *ret_inode)
 {
-	const struct gluster_layout *l = gp->layout;
-	uint64_t size, buckets, head, node;
-	unsigned int link = l->inode_dentry_list + 16u; /* of the hash, in an inode */
+	unsigned int link = gp->layout->inode_dentry_list + 16u; /* of the hash, in an inode */
+	uint64_t head = find_bucket(gp, table, gfid), node;
 	uint8_t found[16];
 
-	if (procmem_read_u64(gp->pm, table + l->itable_xl - 24, &size) || !size ||
-	    procmem_read_u64(gp->pm, table + l->itable_active - 16, &buckets))
-		return false;
-	head = buckets + 16 * ((gfid[15] + ((unsigned int)gfid[14] << 8)) % size);
-	if (procmem_read_u64(gp->pm, head, &node))
+	if (!head || procmem_read_u64(gp->pm, head, &node))
 		return false;
 	for (unsigned int i = 0; i < MAX_CHAIN && node != head; i++) {
 		if (!is_pointer(node) || !read_gfid(gp, node - link, found))
@@ -257,6 +268,11 @@ bool gluster_inode_path(struct gluster_proc *gp, const struct gluster_tables *ta
 	uint32_t type = 0;
 	bool found = false;
 
+	if (is_root(gfid)) {
+		*ret_is_dir = true;
+		snprintf(path, size, "/");
+		return true;
+	}
 	for (unsigned int i = 0; i < tables->n && !found; i++)
 		found = find_inode(gp, tables->addr[i], gfid, &inode);
 	if (!found)

@@ -21,6 +21,13 @@ enum gluster_lat_type {
 	GLUSTER_LAT_U64_NS,    /* 9 and later */
 };
 
+/* Which bucket of an inode table a gfid is in (hash_gfid() and its callers in inode.c). */
+enum gluster_gfid_hash {
+	GLUSTER_HASH_64K,  /* to 8: its last two bytes, of 65536 */
+	GLUSTER_HASH_LAST, /* 9 and 10: its last two bytes, modulo the table's size */
+	GLUSTER_HASH_WORD, /* 11: its first four bytes as a number, masked by the size */
+};
+
 /* Byte offsets; 0xffff where the release has no such field. */
 struct gluster_layout {
 	const char *releases;       /* "10.2-10.5" */
@@ -40,7 +47,8 @@ struct gluster_layout {
 	uint8_t frame_time_is_wall; /* 1: struct timeval of gettimeofday (3.12) */
 	uint16_t itable_active;     /* inode table: list head of active inodes, */
 	uint16_t itable_xl;         /* and the xlator that it is of */
-	uint16_t fuse_fd;           /* fuse_state_t: open file of a request */
+	enum gluster_gfid_hash gfid_hash;
+	uint16_t fuse_fd; /* fuse_state_t: open file of a request */
 	uint16_t rpcsvc_xid, client_bound_xl, client_uid;
 	uint8_t client_uid_inline;
 	/* statistics: address of wound(fop) = xl + stat_wound + fop * stat_stride, and so on */

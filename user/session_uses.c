@@ -4,6 +4,7 @@
  * collection, their names into the snapshot at the report. An application may be gone by then, so
  * its name is looked up when it is first seen.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,38 +112,62 @@ static void name_app(struct session *s, unsigned int target, struct snap_app *ap
 
 /* ---- files ------------------------------------------------------------- */
 
-/* The descriptor that a plain process has of an inode: its link says the name, as of now. */
-static bool name_inode(const struct session_proc *p, struct snap_file *f)
+/* The files that this link, a descriptor of a plain process, leads to: it says their name, as of
+ * now.
+ */
+static void name_linked(struct snap_target *t, const char *link)
 {
-	char link[64], path[4096];
-	uint64_t id[2];
-	bool found = false;
+	char path[4096];
 	struct stat st;
 	ssize_t len;
 
-	memcpy(id, f->id, sizeof(id));
-	for (int fd = 0; fd < 1024 && !found; fd++) {
-		snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)p->pid, fd);
-		found = !stat(link, &st) && st.st_ino == id[0] &&
-			((uint64_t)major(st.st_dev) << KERNEL_MINOR | minor(st.st_dev)) == id[1];
+	if (stat(link, &st))
+		return;
+	for (size_t i = 0; i < t->n_files; i++) {
+		struct snap_file *f = &t->files[i];
+		uint64_t id[2];
+
+		memcpy(id, f->id, sizeof(id));
+		if (f->kind != SNAP_FILE_INODE || f->path[0] || st.st_ino != id[0] ||
+		    ((uint64_t)major(st.st_dev) << KERNEL_MINOR | minor(st.st_dev)) != id[1])
+			continue;
+		len = readlink(link, path, sizeof(path) - 1);
+		path[len > 0 ? len : 0] = '\0';
+		text_sanitize(f->path, sizeof(f->path), path);
 	}
-	len = found ? readlink(link, path, sizeof(path) - 1) : -1;
-	if (len <= 0)
-		return false;
-	path[len] = '\0';
-	text_sanitize(f->path, sizeof(f->path), path);
-	return true;
 }
 
-static void name_file(struct session *s, unsigned int target, struct snap_file *f)
+/* What a plain process has open. */
+static void name_inodes(const struct session_proc *p, struct snap_target *t)
 {
-	struct session_proc *p = proc_of(s, target);
+	char link[320];
+	struct dirent *entry;
+	DIR *dir;
 
-	if (p && f->kind == SNAP_FILE_INODE)
-		name_inode(p, f);
-	else if (p && p->watch)
-		watch_name_file(p->watch, target, f->id, f->path, sizeof(f->path), &f->is_dir);
-	name_app(s, target, &f->last);
+	snprintf(link, sizeof(link), "/proc/%d/fd", (int)p->pid);
+	dir = opendir(link);
+	while (dir && (entry = readdir(dir))) {
+		snprintf(link, sizeof(link), "/proc/%d/fd/%s", (int)p->pid, entry->d_name);
+		name_linked(t, link);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void name_files(struct session *s, struct snap_target *t)
+{
+	struct session_proc *p = proc_of(s, t->number);
+
+	for (size_t i = 0; i < t->n_files; i++) {
+		struct snap_file *f = &t->files[i];
+
+		if (p && p->watch)
+			watch_name_file(p->watch, t->number, f->id, f->path, sizeof(f->path),
+					&f->is_dir);
+		name_app(s, t->number, &f->last);
+	}
+	if (p && !p->watch)
+		name_inodes(p, t);
 }
 
 int session_name_uses(struct session *s, struct snapshot *snap)
@@ -152,8 +177,7 @@ int session_name_uses(struct session *s, struct snapshot *snap)
 	for (size_t i = 0; i < snap->n_targets && !ret; i++) {
 		struct snap_target *t = &snap->targets[i];
 
-		for (size_t k = 0; k < t->n_files; k++)
-			name_file(s, t->number, &t->files[k]);
+		name_files(s, t);
 		for (size_t k = 0; k < t->n_apps; k++)
 			name_app(s, t->number, &t->apps[k]);
 		ret = model_group_dirs(t);

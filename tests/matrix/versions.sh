@@ -115,6 +115,11 @@ check_counts()
 	cell "coverage % (read, write), $role" "${coverage% }"
 	cell "requests that add up %, $role" "${sums% }"
 	cell "lost, $role" "$(measure_get "$walk" .lost.total)"
+	is "$(measure_get "$walk" '.seen | "\(.files_pct) \(.apps_pct)"')" '100 100' \
+		"$what: of all it is known for which file and application"
+	like "$(measure_get "$walk" .files[0].path)" '^/load' "$what: and the file's path"
+	cell "time by file and application %, $role" \
+		"$(measure_get "$walk" '.seen | "\(.files_pct) \(.apps_pct)"')"
 }
 
 # check_memory ROLE NAME: the same requests by the process's own statistics.

@@ -103,6 +103,8 @@ static void test_all(void)
 		ok(l->itable_active - l->itable_xl ==
 			   (l->max_fop == 59 && l->dentry_name_inline ? 0x18 : 0x20),
 		   "%s: a table's xlator lies before its lists", l->releases);
+		ok((l->gfid_hash == GLUSTER_HASH_64K) == (l->itable_xl == 0x40),
+		   "%s: a table has a size for inodes where its hash needs it", l->releases);
 		ok(l->max_fop < GLUSTER_MAX_FOP, "%s: fops fit", l->releases);
 	}
 }
