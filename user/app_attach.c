@@ -183,6 +183,7 @@ static int on_timer(struct run *r)
 	if (session_follow(r->session))
 		ret = watch_procs(r);
 	ret = ret ?: session_collect(r->session);
+	session_drop_rights(r->session);
 	take_records(r);
 	if (!ret && r->next_report_ns && now >= r->next_report_ns && now < r->end_ns) {
 		ret = push_report(r, false);
@@ -313,6 +314,7 @@ static int measure(struct run *r)
 {
 	int ret = put_probes_in(r), last;
 
+	session_drop_rights(r->session);
 	ret = ret ?: session_start(r->session);
 	take_records(r);
 	session_start_slow(r->session);

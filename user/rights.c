@@ -7,10 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -93,6 +92,55 @@ int rights_read_capabilities(uint64_t *ret_set)
 	*ret_set = data[0].effective | (uint64_t)data[1].effective << 32;
 	return 0;
 }
+
+/* ---- giving up --------------------------------------------------------- */
+
+#define BIT(cap) (1ULL << (cap))
+
+uint64_t rights_to_read(bool probes, bool perf_uprobes)
+{
+	uint64_t set = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH);
+
+	if (probes)
+		set |= BIT(CAP_BPF) | BIT(CAP_PERFMON);
+	return perf_uprobes ? set | BIT(CAP_SYS_ADMIN) : set;
+}
+
+uint64_t rights_for_statistics(void)
+{
+	return BIT(CAP_SYS_ADMIN);
+}
+
+/* Without CAP_SETPCAP they stay, and are of no use: see PR_SET_NO_NEW_PRIVS. */
+static void drop_bounding(void)
+{
+	int cap;
+
+	/* the first number that the kernel does not know ends it */
+	for (cap = 0; cap < 64 && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+}
+
+int rights_keep(uint64_t set)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+	int i;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	drop_bounding();
+	if (syscall(SYS_capget, &header, data))
+		return -errno;
+	for (i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		data[i].permitted &= (uint32_t)(set >> 32 * i);
+		data[i].effective &= data[i].permitted;
+		data[i].inheritable = 0; /* which ends the ambient ones */
+	}
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
+}
+
+/* ---- why not ----------------------------------------------------------- */
 
 /* Those that BPF programs and probes need and that are missing, as text into buf; NULL: none. */
 static const char *missing_capabilities(char *buf, size_t size)

@@ -74,6 +74,10 @@ struct session {
 	struct meter_calibration cal;
 	struct meter_interval meter;
 	struct session_budget budget;
+	uint64_t rights; /* capabilities that were kept, as of rights.h; has_dropped: the others not
+			  */
+	bool has_dropped,
+		multi_proven; /* multi_proven: a uprobe-multi link saw more than a thread */
 	uint64_t own_cpu_ns, begin_ns;
 	uint64_t seen_own_cpu_ns, collected_ns; /* as of the last collection */
 	int64_t collected_wall_ns;
@@ -106,6 +110,12 @@ void session_limit(struct session *s, double limit_pct, bool in_turns);
  */
 int session_attach(struct session *s, const struct source_config *config);
 void session_detach(struct session *s);
+
+/*
+ * Give up what is not needed any more now that everything is in place; again now and then: with
+ * time less is. Threads that are there already give up nothing by it.
+ */
+void session_drop_rights(struct session *s);
 
 /*
  * Keep slow operations: after session_attach() with source_config.slow, before session_start().

@@ -18,6 +18,7 @@
 
 #include "clock.h"
 #include "model.h"
+#include "rights.h"
 #include "sink_json.h"
 #include "sink_text.h"
 
@@ -205,6 +206,8 @@ static void *writer_main(void *arg)
 {
 	struct sink *s = arg;
 
+	/* what it writes to is open; of a kernel that refuses this nothing is lost by it */
+	(void)rights_keep(0);
 	pthread_mutex_lock(&s->lock);
 	for (;;) {
 		struct item *item;

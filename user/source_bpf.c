@@ -125,7 +125,7 @@ int source_open(const struct source_config *config, struct source **ret_src, cha
 
 	if (!src)
 		return -ENOMEM;
-	src->stats_fd = -1;
+	src->stats_fd = src->stats.sock = -1;
 	choose_sizes(src, config);
 	ac.cfg = src->cfg;
 	src->seen = calloc(src->cfg.slots, sizeof(*src->seen));
@@ -175,6 +175,7 @@ void source_close(struct source *src)
 	attach_free(src->attach);
 	if (src->stats_fd >= 0)
 		close(src->stats_fd);
+	meter_stats_end(&src->stats);
 	free(src->seen);
 	free(src->known);
 	free(src);

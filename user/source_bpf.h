@@ -144,6 +144,13 @@ void source_read_checks(struct source *src, unsigned int target, __u64 ret_check
  */
 void source_meter_look(struct source *src, uint64_t now_ns);
 
+/*
+ * The right to switch the statistics on is about to be given up (rights.h): from now on a child
+ * process does it. Where it cannot be started, run times and the host's hits are not known any
+ * more.
+ */
+void source_part_statistics(struct source *src);
+
 /* The window begins: what source_meter() tells is counted from here. */
 void source_meter_start(struct source *src, uint64_t now_ns);
 

@@ -62,11 +62,18 @@ static void begin_sample(struct source *src, uint64_t now_ns)
 {
 	struct source_sample *s = &src->sample;
 
-	src->stats_fd = meter_enable_stats();
+	src->stats_fd = src->stats_parted ? meter_stats_enable(&src->stats) : meter_enable_stats();
 	s->error = src->stats_fd < 0 ? src->stats_fd : 0;
 	s->begin_ns = s->last_ns = now_ns;
 	s->begin_hits = s->uprobes.hits + s->tracepoints.hits;
 	read_programs(src, &s->last_uprobes, &s->last_tracepoints);
+}
+
+void source_part_statistics(struct source *src)
+{
+	if (!src->stats_parted)
+		(void)meter_stats_start(&src->stats);
+	src->stats_parted = true;
 }
 
 void source_meter_look(struct source *src, uint64_t now_ns)

@@ -5,6 +5,7 @@
 #ifndef BRICKTOP_SOURCE_PRIV_H
 #define BRICKTOP_SOURCE_PRIV_H
 
+#include "meter_stats.h"
 #include "source_bpf.h"
 
 struct attach;
@@ -52,6 +53,8 @@ struct source {
 	uint64_t shed; /* set of attached layers that source_switch_layers() is about */
 	bool static_off, multi_blind;
 	int stats_fd; /* open while the kernel counts run times; -1 */
+	bool stats_parted;
+	struct meter_stats stats; /* stats_parted: who switches them on */
 	struct ring_buffer *ring;
 	int (*on_record)(void *arg, const void *record, size_t len_bytes);
 	void *on_record_arg;

@@ -56,6 +56,9 @@ int watch_tick(struct watch *w, struct source *src, struct model *m, uint64_t no
  */
 int watch_look(struct watch *w, struct source *src, struct model *m);
 
+/* Its uprobe-multi link has been hit by another thread than the first one. */
+bool watch_is_proven(const struct watch *w);
+
 /* Detach the probes; memory stays readable. */
 void watch_detach(struct watch *w);
 

@@ -401,6 +401,11 @@ static int check_threads(struct watch *w, struct source *src, struct model *m)
 	return use_perf(w, src, m);
 }
 
+bool watch_is_proven(const struct watch *w)
+{
+	return w->proven && w->probes.kind == UPROBE_MULTI;
+}
+
 int watch_tick(struct watch *w, struct source *src, struct model *m, uint64_t now_ns)
 {
 	int ret;

@@ -55,6 +55,34 @@ test_end()
 	ok "$1: its client is back" bed_poll 20 client_is_back "$BED_C1_MNT"
 }
 
+# rights FILE: capabilities in force, to be had, to be inherited, and of files; no_new_privs.
+rights()
+{
+	awk '/^Cap(Inh|Prm|Eff|Bnd|Amb)|^NoNewPrivs/ { printf "%s ", $2 }' "$1"
+}
+
+dropped() { [ "$(rights "/proc/$1/status")" = "$2" ]; }
+
+# What is left once everything is in place: CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
+# CAP_PERFMON, CAP_BPF; of the thread that writes nothing; and CAP_SYS_ADMIN in a process
+# apart, for the kernel's statistics.
+test_rights()
+{
+	local none=0000000000000000 keep=000000c000080004 admin=0000000000200000 tid child
+
+	bed_poll 10 dropped "$1" "$none $keep $keep $none $none 1 "
+	is "$(rights "/proc/$1/status")" "$none $keep $keep $none $none 1 " \
+		"attached: what reading needs is left, and nothing else"
+	for tid in "/proc/$1/task/"*; do
+		[ "$tid" != "/proc/$1/task/$1" ] || continue
+		is "$(rights "$tid/status")" "$none $none $none $none $none 1 " \
+			"attached: the thread that writes has no right"
+	done
+	child=$(cat "/proc/$1/task/$1/children")
+	is "$(rights "/proc/${child% }/status")" "$none $admin $admin $none $none 1 " \
+		"attached: the statistics are a process apart"
+}
+
 # test_restart NAME TARGET: the brick is killed and comes back within the window.
 test_restart()
 {
@@ -63,6 +91,7 @@ test_restart()
 	ok "$1: attached" attach_start "$1" "$2" -d 60 --json || return 1
 	load
 	before=("$(bed_fio_count room read)" "$(bed_fio_count room write)")
+	[ "$1" != volume ] || test_rights "$(bed_get "$1" PID)"
 	bed_stop b1 KILL
 	ok "$1: the brick comes back" bed_start b1
 	isnt "$BED_B1_PID" "$old" "$1: under a new pid"

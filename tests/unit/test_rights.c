@@ -100,6 +100,40 @@ static void test_capabilities(void)
 	is_str(text, "", "what is invalid is so for everybody");
 }
 
+/* In a child: 0 where exactly the kept are left of those that it had, and none can come back. */
+static int keep_in_child(uint64_t had, uint64_t set, uint64_t want)
+{
+	uint64_t now = 0, again = 0;
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (keep_only(had) || rights_keep(set) || rights_read_capabilities(&now) ||
+		    now != want)
+			_exit(1);
+		if (!keep_only(had) && had != want)
+			_exit(2);
+		_exit(rights_read_capabilities(&again) || again != want ? 3 : 0);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_keep(void)
+{
+	const uint64_t all = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_BPF) |
+			     BIT(CAP_PERFMON);
+
+	ok(rights_to_read(true, false) == all, "with probes: four");
+	ok(rights_to_read(true, true) == (all | BIT(CAP_SYS_ADMIN)), "perf uprobes: one more");
+	ok(rights_to_read(false, false) == (BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH)),
+	   "without: two");
+	is_int(keep_in_child(all | BIT(CAP_SYS_ADMIN) | BIT(CAP_SETPCAP), all, all), 0,
+	       "what is not kept is gone for good");
+	is_int(keep_in_child(BIT(CAP_BPF), all, BIT(CAP_BPF)), 0, "what was not had is not got");
+	is_int(keep_in_child(all, 0, 0), 0, "nothing is kept");
+}
+
 int main(void)
 {
 	char text[128];
@@ -111,5 +145,7 @@ int main(void)
 		skip("capabilities", text);
 	else
 		test_capabilities();
+	if (geteuid() == 0)
+		test_keep();
 	return tap_done();
 }
