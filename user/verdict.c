@@ -24,7 +24,7 @@ static const struct {
 	double high_share, high_margin, high_requests, high_coverage_pct, high_unsplit, high_lost;
 	double high_bias, high_unwalked, max_parallel, medium_share, medium_margin;
 	double file_share, file_slowdown, file_others;
-	double tail_requests, tail_ratio, tail_ns, tail_share, stuck_ns, long_stuck_ns;
+	double tail_requests, tail_ratio, tail_ns, tail_share, pending_ns, stuck_ns, long_stuck_ns;
 } limits = {
 	/* ---- less than this is not enough data ---- */
 	.min_secs = 1,          /* counters are read about once a second */
@@ -60,6 +60,7 @@ static const struct {
 	.tail_ratio = 5,       /* p99 to p50 */
 	.tail_ns = 2e6,        /* quicker ones hurt nobody */
 	.tail_share = 0.5,     /* a layer's p99 to the operation's */
+	.pending_ns = 1e9,     /* in flight for so long: nothing that is well takes that */
 	.stuck_ns = 5e9,       /* in flight for so long: longer than a sick disk's retries */
 	.long_stuck_ns = 30e9, /* beyond the timeouts of disks and networks */
 };
@@ -396,12 +397,19 @@ static bool waits_by_right(const char *op)
 	return false;
 }
 
+static void say_pending(const struct snap_oldest *o, struct snap_cause *cause)
+{
+	char age[16];
+
+	verdict_say(cause, "%s, in flight for %s, in %s; in no figure above", o->op,
+		    text_duration(age, sizeof(age), o->age_ns), o->xlator);
+}
+
 /* They are in no sum: only ended requests are. */
 static void add_stuck(struct snap_target *t)
 {
 	const struct snap_oldest *o = &t->oldest;
 	struct snap_cause *cause;
-	char age[16];
 
 	if (!o->valid || o->age_ns < limits.stuck_ns || waits_by_right(o->op))
 		return;
@@ -412,11 +420,28 @@ static void add_stuck(struct snap_target *t)
 	model_text_set(cause->subject, sizeof(cause->subject), o->xlator);
 	set_summary(cause, "a request does not come back from @");
 	cause->confidence = o->age_ns < limits.long_stuck_ns ? SNAP_MEDIUM : SNAP_HIGH;
-	verdict_say(cause, "%s, in flight for %s, in %s; in no figure above", o->op,
-		    text_duration(age, sizeof(age), o->age_ns), o->xlator);
+	say_pending(o, cause);
 }
 
 /* ---- the whole --------------------------------------------------------- */
+
+/*
+ * Whether those who have not come back are few and young, or why that is not known. What a process
+ * without a list of its requests waits for all through the window is in no figure.
+ */
+static bool knows_pending(const struct verdict_case *c, struct snap_cause *cause)
+{
+	const struct snap_oldest *o = &c->t->oldest;
+
+	if (c->slowest_op && !strcmp(c->slowest_op->root, "local")) {
+		verdict_say(cause, "calls that did not end in the window are in no figure");
+		return false;
+	}
+	if (!o->valid || o->age_ns < limits.pending_ns || waits_by_right(o->op))
+		return true;
+	say_pending(o, cause);
+	return false;
+}
 
 /* Why nothing is named, although something always comes first. */
 static void add_nothing(const struct verdict_case *c, const struct verdict_list *list,
@@ -424,9 +449,10 @@ static void add_nothing(const struct verdict_case *c, const struct verdict_list 
 {
 	struct snap_cause *cause = add_cause(t, "nothing-stands-out", "", "nothing stands out", "");
 	const struct verdict_finding *f = list->n ? &list->f[0] : NULL;
+	bool whole = is_covered(c) && knows_pending(c, cause);
 	char mean[16];
 
-	cause->confidence = is_covered(c) ? SNAP_HIGH : SNAP_MEDIUM;
+	cause->confidence = whole ? SNAP_HIGH : SNAP_MEDIUM;
 	verdict_say(cause, "%.2f requests in flight at a time, %s each", c->total_ns / c->window_ns,
 		    text_duration(mean, sizeof(mean), c->total_ns / (double)c->requests));
 	if (f)

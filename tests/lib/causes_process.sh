@@ -27,7 +27,7 @@ cause_log()
 	local threads iops file number i
 
 	draw 6 12; threads=$DRAWN
-	draw 30 90; iops=$DRAWN
+	draw 60 140; iops=$DRAWN
 	CASE="$threads threads create on a log of 900 blocks, $iops writes a second"
 	WANTED='^log '
 	cause_slow_xfs "$1" 299m --unsupported -m reflink=0,rmapbt=0 -l size=900b || return 1

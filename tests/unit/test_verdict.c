@@ -293,6 +293,22 @@ static void test_healthy(void)
 	judge_is(s, 0, "nothing-stands-out  high", "a brick of which little is asked");
 	is_int(s->targets[0].n_causes, 1, "nobody is blamed");
 	ok(!s->targets[0].causes[0].share_pct.valid, "nothing has no share");
+	/* not high where one of them has not come back for long */
+	s->targets[0].oldest = (struct snap_oldest){ .valid = true, .age_ns = 3e9 };
+	SET(s->targets[0].oldest.op, "read");
+	SET(s->targets[0].oldest.xlator, "posix");
+	judge_is(s, 0, "nothing-stands-out  medium", "one is in flight for 3 s");
+	ok(has_evidence(s, 0, "read, in flight for 3.0s, in posix"), "which it says");
+	snapshot_free(s);
+
+	/* nor where that cannot be known: all its other calls may hang */
+	s = start("process");
+	add_op(s, "local", "openat", 600,
+	       (const struct row[]){ { 0, "openat", "syscall", 9 }, END })
+		->coverage_pct.valid = false;
+	add_pool(s, "app", 10, 0.1, 0.05);
+	judge_is(s, 0, "nothing-stands-out  medium", "a process that does little");
+	ok(has_evidence(s, 0, "did not end in the window"), "it says what it cannot know");
 	snapshot_free(s);
 
 	/* little is asked, but what is takes long */
