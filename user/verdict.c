@@ -241,7 +241,7 @@ static bool is_complete(const struct verdict_case *c, const struct verdict_findi
 	return is_sampled_well(c) && is_covered(c) && unsplit(c) <= limits.high_unsplit &&
 	       lost(c) <= limits.high_lost && unwalked(c) <= limits.high_unwalked &&
 	       attributed(c) <= limits.max_parallel && (c->has_threads || !f->row->needs_threads) &&
-	       !c->t->gone;
+	       !c->t->gone && !(f->row->unexplained && verdict_sees_below(c));
 }
 
 static enum snap_confidence confidence(const struct verdict_case *c,

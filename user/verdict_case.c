@@ -212,7 +212,7 @@ double verdict_starved(const struct verdict_case *c)
 	return share < 1 ? share : 1;
 }
 
-double verdict_asleep(const struct verdict_case *c)
+double verdict_asleep(const struct verdict_case *c, double waits_ns)
 {
 	double active_ns, all_ns = c->below_ns;
 
@@ -223,7 +223,19 @@ double verdict_asleep(const struct verdict_case *c)
 		active_ns = c->iot->oncpu_ns.v + c->iot->runnable_ns.v;
 	else /* no such pool: requests are worked on where they arrive */
 		all_ns = c->total_ns - c->queue_ns;
+	all_ns -= waits_ns;
 	if (!(all_ns > 0) || active_ns >= all_ns)
 		return 0;
 	return 1 - active_ns / all_ns;
+}
+
+bool verdict_sees_below(const struct verdict_case *c)
+{
+	static const char *const kinds[] = { "xfs", "throttle", "writeback", "block" };
+
+	for (size_t i = 0; i < c->n_piles; i++)
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+			if (!strcmp(c->piles[i].layer->kind, kinds[k]))
+				return true;
+	return false;
 }

@@ -87,6 +87,8 @@ struct verdict_row {
 	bool needs_threads; /* without the scheduler's figures it is a guess */
 	bool is_apart;      /* the same time seen from another side: beside the layers' causes */
 	bool no_tail;       /* its slowest passages are somebody else's doing */
+	bool waits;         /* threads sleep in what it claims, or spin */
+	bool unexplained;   /* says where, not why: not sure where more was looked at */
 };
 
 /* ---- verdict_case.c ---------------------------------------------------- */
@@ -102,9 +104,11 @@ bool verdict_pool_is_short(const struct verdict_case *c);
 /* Of the time that requests take outside of queues, the part in which their threads wait for a CPU.
  */
 double verdict_starved(const struct verdict_case *c);
-/* Of what threads of io-threads do for requests: the part that is neither on CPU nor waiting for
- * one. 1 where it is not known. */
-double verdict_asleep(const struct verdict_case *c);
+/* Of what threads of io-threads do for requests, without waits_ns of it, which layers account for:
+ * the part that is neither on CPU nor waiting for one. 1 where it is not known. */
+double verdict_asleep(const struct verdict_case *c, double waits_ns);
+/* Layers below the system calls were looked at, and met. */
+bool verdict_sees_below(const struct verdict_case *c);
 bool verdict_is_user(const struct snap_target *t, const struct snap_op *op);
 
 /* ---- verdict_rows.c ---------------------------------------------------- */

@@ -174,14 +174,26 @@ static void find_together(const struct verdict_case *c, const struct verdict_row
 	add(list, &f);
 }
 
+/* What layers account for in which threads of the pool, or of a process without, wait. */
+static double waits_ns(const struct verdict_case *c)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < c->n_piles; i++)
+		if (verdict_row_of(c->piles[i].layer)->waits)
+			ns += c->iot ? c->piles[i].below_ns : c->piles[i].self_ns;
+	return ns;
+}
+
 /* System calls do work, too: only the part in which their threads sleep is a wait for something. */
 static void find_asleep(const struct verdict_case *c, const struct verdict_row *row,
 			struct verdict_list *list)
 {
 	struct verdict_finding f = sum_claimed(c, row);
+	double asleep = verdict_asleep(c, waits_ns(c));
 
-	f.share *= verdict_asleep(c);
-	f.own_ns *= verdict_asleep(c);
+	f.share *= asleep;
+	f.own_ns *= asleep;
 	add(list, &f);
 }
 
@@ -294,12 +306,53 @@ static void explain_cpu(const struct verdict_case *c, const struct verdict_findi
 			    worst->name, worst->n, worst->oncpu_pct.v, worst->runnable_pct.v);
 }
 
-/* The busiest device below the target, as the whole host uses it. */
+static bool is_in_stack(const struct snap_device *top, const struct snap_device *d)
+{
+	for (unsigned int i = 0; i < top->n_stack; i++)
+		if (!strcmp(top->stack[i], d->name))
+			return true;
+	return false;
+}
+
+/* The operation with which a device is most of the time; NULL: none. */
+static const struct snap_device_op *main_op(const struct snap_device *d)
+{
+	const struct snap_device_op *most = NULL;
+
+	for (size_t i = 0; i < d->n_ops; i++) {
+		const struct snap_device_op *o = &d->ops[i];
+
+		if (!o->device.valid || !o->rate_hz.valid)
+			continue;
+		if (!most ||
+		    o->device.mean * (double)o->count > most->device.mean * (double)most->count)
+			most = o;
+	}
+	return most;
+}
+
+static void say_device(struct snap_cause *cause, const struct snap_device *d)
+{
+	const struct snap_device_op *o = main_op(d);
+	char queue[16], mean[16], p99[16];
+
+	verdict_say(cause, "%s is busy in %.0f %% of the window, whoever uses it", d->name,
+		    d->busy_pct.v);
+	if (o)
+		verdict_say(cause,
+			    "%s: %s %.0f a second, each %s in its queue and %s in it, p99 %s",
+			    d->name, o->op, o->rate_hz.v,
+			    text_duration(queue, sizeof(queue), o->queue.valid ? o->queue.mean : 0),
+			    text_duration(mean, sizeof(mean), o->device.mean),
+			    text_duration(p99, sizeof(p99), o->device.p99));
+}
+
+/* The target's own device, as the whole host uses it, and a busier one below. */
 static void explain_device(const struct verdict_case *c, const struct verdict_finding *f,
 			   struct snap_cause *cause)
 {
 	size_t place = (size_t)(c->t - c->snap->targets);
-	const struct snap_device *busiest = NULL;
+	const struct snap_device *top = NULL, *below = NULL;
 
 	(void)f;
 	for (size_t i = 0; i < c->snap->n_devices && place < 64; i++) {
@@ -307,28 +360,35 @@ static void explain_device(const struct verdict_case *c, const struct verdict_fi
 
 		if (!(d->targets >> place & 1) || !d->busy_pct.valid)
 			continue;
-		if (!busiest || d->busy_pct.v > busiest->busy_pct.v)
-			busiest = d;
+		if (!top || is_in_stack(d, top))
+			top = d;
 	}
-	if (busiest)
-		verdict_say(cause, "%s is busy in %.0f %% of the window, whoever uses it",
-			    busiest->name, busiest->busy_pct.v);
+	for (size_t i = 0; top && i < c->snap->n_devices; i++) {
+		const struct snap_device *d = &c->snap->devices[i];
+
+		if (is_in_stack(top, d) && d->busy_pct.valid && d->busy_pct.v > top->busy_pct.v &&
+		    (!below || d->busy_pct.v > below->busy_pct.v))
+			below = d;
+	}
+	if (top)
+		say_device(cause, top);
+	if (below)
+		say_device(cause, below);
 }
 
 static void explain_syscall(const struct verdict_case *c, const struct verdict_finding *f,
 			    struct snap_cause *cause)
 {
-	bool deeper = false;
-
 	(void)f;
-	for (size_t i = 0; i < c->n_piles; i++)
-		deeper = deeper || is_block(c->piles[i].layer);
 	if (c->has_threads)
 		verdict_say(cause,
-			    "threads are asleep in %.0f %% of the time that they hold "
-			    "requests: they wait, they do not compute",
-			    100 * verdict_asleep(c));
-	if (!deeper)
+			    "outside of the layers that are waits, threads are asleep in %.0f %% "
+			    "of the time that they hold requests",
+			    100 * verdict_asleep(c, waits_ns(c)));
+	if (verdict_sees_below(c))
+		verdict_say(cause, "in no layer that was looked at: a lock of the kernel, such as "
+				   "a directory's, or another file system's own waits");
+	else
 		verdict_say(cause, "no layer below the system call was seen: file system, page "
 				   "cache and device are in it");
 }
@@ -400,6 +460,7 @@ static const struct verdict_row rows[] = {
 		.what = "requests wait for an inode's lock in XFS",
 		.claims = is_inode_lock,
 		.find = find_together,
+		.waits = true,
 		.next = "which files: writers of one file take turns; spread them over files "
 			"or shards",
 	},
@@ -408,6 +469,7 @@ static const struct verdict_row rows[] = {
 		.what = "requests wait for the log of XFS: @",
 		.claims = is_log,
 		.find = find_together,
+		.waits = true,
 		.next = "log grant: the log is too small for so many changes (mkfs.xfs -l "
 			"size); log iclog and log cil: syncs wait for the device that the "
 			"log is on",
@@ -417,6 +479,7 @@ static const struct verdict_row rows[] = {
 		.what = "writers are held back until dirty pages are written",
 		.claims = is_throttle,
 		.find = find_together,
+		.waits = true,
 		.next = "vm.dirty_bytes and vm.dirty_background_bytes against what the "
 			"device writes in a second",
 	},
@@ -425,6 +488,7 @@ static const struct verdict_row rows[] = {
 		.what = "requests wait for pages that are being read",
 		.claims = is_page_read,
 		.find = find_together,
+		.waits = true,
 		.next = "what the page cache cannot hold: memory of the host and of the "
 			"process's cgroup, sizes of the files",
 	},
@@ -433,6 +497,7 @@ static const struct verdict_row rows[] = {
 		.what = "requests wait for pages that are being written",
 		.claims = is_writeback,
 		.find = find_together,
+		.waits = true,
 		.next = "who writes the same files: a sync waits behind their pages, too; a "
 			"smaller vm.dirty_background_bytes starts writing earlier",
 	},
@@ -442,8 +507,10 @@ static const struct verdict_row rows[] = {
 		.claims = is_block_held,
 		.find = find_together,
 		.explain = explain_device,
-		.next = "an I/O limit of the process's cgroup (blkio.throttle.*, io.max), or "
-			"no free request of the device (nr_requests)",
+		.waits = true,
+		.next = "an I/O limit of the process's cgroup (/proc/PID/cgroup; its io.max or "
+			"blkio.throttle.*_device), or no free request of the device "
+			"(/sys/block/*/queue/nr_requests)",
 	},
 	{
 		.id = "block-queue",
@@ -451,6 +518,7 @@ static const struct verdict_row rows[] = {
 		.claims = is_block_queue,
 		.find = find_together,
 		.explain = explain_device,
+		.waits = true,
 		.next = "the device's scheduler and depth (/sys/block/*/queue), others who "
 			"use it (iostat -x)",
 	},
@@ -460,6 +528,7 @@ static const struct verdict_row rows[] = {
 		.claims = is_block,
 		.find = find_together,
 		.explain = explain_device,
+		.waits = true,
 		.next = "iostat -x: its utilization and await, others who use it; its health "
 			"(smartctl)",
 	},
@@ -478,8 +547,10 @@ static const struct verdict_row rows[] = {
 		.find = find_asleep,
 		.explain = explain_syscall,
 		.needs_threads = true,
-		.next = "the file system and the device of the brick (iostat -x, dmesg), and "
-			"bricktop's layers below system calls where they work",
+		.unexplained = true,
+		.next = "what they sleep in: cat /proc/PID/task/*/stack, a few times; the file "
+			"system and the device (dmesg, iostat -x); bricktop doctor: the layers "
+			"below system calls that work here",
 	},
 	{
 		.id = "file",

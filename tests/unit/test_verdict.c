@@ -207,48 +207,6 @@ static void test_full_pool_on_slow_device(void)
 	snapshot_free(s);
 }
 
-static void test_cpu(void)
-{
-	static const struct row rows[] = { { 0, "server", "protocol/server", 300 },
-					   { 1, "io-threads", IOT, 900 },
-					   { 2, "posix", POSIX, 400 },
-					   { 3, "pwrite64", "syscall", 300 },
-					   END };
-	struct snapshot *s = start("brick");
-
-	add_op(s, "brick", "write", 8000, rows);
-	add_pool(s, "io-threads", 4, 1.4, 16);
-	add_pool(s, "event threads", 2, 0.6, 14);
-	judge_is(s, 0, "cpu  high", "threads that wait for a CPU");
-	ok(has_evidence(s, 0, "waited 30.0 s for a CPU and ran 2.0 s, in 10.0 s"), "for how long");
-	snapshot_free(s);
-
-	/* the same without io-threads: the process's threads altogether */
-	s = start("brick");
-	add_op(s, "brick", "write", 8000,
-	       (const struct row[]){
-		       { 0, "server", "protocol/server", 300 }, { 1, "posix", POSIX, 900 }, END });
-	add_pool(s, "event threads", 2, 2, 16);
-	judge_is(s, 0, "cpu  high", "without a pool of io-threads, too");
-	snapshot_free(s);
-}
-
-/* System calls that compute are no wait. */
-static void test_busy_is_no_wait(void)
-{
-	static const struct row rows[] = { { 0, "server", "protocol/server", 20 },
-					   { 1, "io-threads", IOT, 30 },
-					   { 2, "posix", POSIX, 20 },
-					   { 3, "pread64", "syscall", 90 },
-					   END };
-	struct snapshot *s = start("brick");
-
-	add_op(s, "brick", "read", 80000, rows); /* 8.8 s below io-threads */
-	add_pool(s, "io-threads", 2, 8.5, 0.2);
-	judge_is(s, 0, "nothing-stands-out  high", "reads from the page cache");
-	snapshot_free(s);
-}
-
 static void test_remote(void)
 {
 	static const struct row rows[] = { { 0, "fuse", "mount/fuse", 20 },
@@ -500,25 +458,6 @@ static void test_queue_is_no_tail(void)
 	snapshot_free(s);
 }
 
-/* What the device's own table says of it. */
-static void test_device(void)
-{
-	struct snapshot *s = start("brick");
-
-	add_op(s, "brick", "write", 4000, causes[7].rows);
-	add_pool(s, "io-threads", 8, 0.4, 0.1);
-	s->n_devices = 2;
-	s->devices = calloc(2, sizeof(*s->devices));
-	SET(s->devices[0].name, "sda");
-	s->devices[0].busy_pct = num(99);
-	SET(s->devices[1].name, "loop7");
-	s->devices[1].busy_pct = num(61);
-	s->devices[1].targets = 1;
-	verdict_judge(s);
-	ok(has_evidence(s, 0, "loop7 is busy in 61 %"), "how busy the target's device is");
-	snapshot_free(s);
-}
-
 static void test_stuck(void)
 {
 	struct snapshot *s = slow_brick(10);
@@ -575,8 +514,6 @@ int main(void)
 	test_pool();
 	test_queue_behind_sleepers();
 	test_full_pool_on_slow_device();
-	test_cpu();
-	test_busy_is_no_wait();
 	test_remote();
 	test_process();
 	test_healthy();
@@ -586,7 +523,6 @@ int main(void)
 	test_near_each_other();
 	test_slowest();
 	test_queue_is_no_tail();
-	test_device();
 	test_stuck();
 	test_golden();
 	return tap_done();

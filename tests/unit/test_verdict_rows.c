@@ -1,116 +1,135 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verdict_rows.c: rows of the table that are about no layer: one file beside the layers'
- * causes, how sure that is, and what it is called.
+ * test_verdict_rows.c: what single rows of the table take for their own, and the evidence that they
+ * add: threads that lack a CPU, system calls that compute, sleep or wait for something that a layer
+ * knows, the devices below a target. That each cause is named at all is test_verdict.c's business.
  */
 #include "verdict_bed.h"
 
-static const struct row locks_rows[] = { { 0, "server", "protocol/server", 20 },
-					 { 1, "locks", "features/locks", 5000 },
-					 { 2, "posix", "storage/posix", 120 },
-					 END };
+#define IOT   "performance/io-threads"
+#define POSIX "storage/posix"
 
-/* ---- one file ---------------------------------------------------------- */
-
-/* A brick whose xlators share the time, and whose requests are of n files: the first has that share
- * of the time and is so much slower than the others; the second has all the rest but gap. */
-static struct snapshot *brick_of_files(unsigned int n, double pct, double slowdown, double gap)
+static void test_cpu(void)
 {
-	static const struct row rows[] = {
-		{ 0, "server", "protocol/server", 900 }, { 1, "io-stats", "debug/io-stats", 800 },
-		{ 2, "locks", "features/locks", 850 },   { 3, "index", "features/index", 900 },
-		{ 4, "marker", "features/marker", 900 }, END
-	};
+	static const struct row rows[] = { { 0, "server", "protocol/server", 300 },
+					   { 1, "io-threads", IOT, 900 },
+					   { 2, "posix", POSIX, 400 },
+					   { 3, "pwrite64", "syscall", 300 },
+					   END };
 	struct snapshot *s = start("brick");
-	struct snap_target *t = &s->targets[0];
 
-	add_op(s, "brick", "write", 9000, rows);
-	add_pool(s, "event threads", 2, 0.5, 0.1);
-	t->has_files = true;
-	t->files = calloc(2, sizeof(*t->files));
-	t->n_files = n > 1 ? 2 : 1;
-	t->n_all_files = n;
-	t->files_pct = num(100 - gap);
-	for (size_t i = 0; i < t->n_files; i++) {
-		struct snap_file *f = &t->files[i];
+	add_op(s, "brick", "write", 8000, rows);
+	add_pool(s, "io-threads", 4, 1.4, 16);
+	add_pool(s, "event threads", 2, 0.6, 14);
+	judge_is(s, 0, "cpu  high", "threads that wait for a CPU");
+	ok(has_evidence(s, 0, "waited 30.0 s for a CPU and ran 2.0 s, in 10.0 s"), "for how long");
+	snapshot_free(s);
 
-		f->kind = SNAP_FILE_GFID;
-		f->use.share_pct = num(i ? 100 - gap - pct : pct);
-		f->use.count = i ? 8000 : 1000;
-		f->use.total_ns = 9000 * 4350 * US * f->use.share_pct.v / 100;
-	}
-	SET(t->files[0].path, "/vm/disk.img");
-	t->files[0].slowdown = num(slowdown);
-	t->files[0].last.pid = 4211;
-	t->files[0].last.uid = 107;
-	SET(t->files[0].last.comm, "qemu");
-	return s;
-}
-
-static void file_is(struct snapshot *s, const char *want, const char *what)
-{
-	judge_is(s, 0, want, what);
+	/* the same without io-threads: the process's threads altogether */
+	s = start("brick");
+	add_op(s, "brick", "write", 8000,
+	       (const struct row[]){
+		       { 0, "server", "protocol/server", 300 }, { 1, "posix", POSIX, 900 }, END });
+	add_pool(s, "event threads", 2, 2, 16);
+	judge_is(s, 0, "cpu  high", "without a pool of io-threads, too");
 	snapshot_free(s);
 }
 
-static void test_file(void)
+/* System calls that compute are no wait. */
+static void test_busy_is_no_wait(void)
 {
-	struct snapshot *s = brick_of_files(30, 80, 8, 0);
+	static const struct row rows[] = { { 0, "server", "protocol/server", 20 },
+					   { 1, "io-threads", IOT, 30 },
+					   { 2, "posix", POSIX, 20 },
+					   { 3, "pread64", "syscall", 90 },
+					   END };
+	struct snapshot *s = start("brick");
 
-	judge_is(s, 0, "file /vm/disk.img high", "one file has the time, and is slow");
-	is_int(s->targets[0].n_causes, 1, "no layer is, and nothing says that nothing stands out");
-	ok(has_evidence(s, 0, "80 % of all requests' time in 11 % of the requests, 31ms each"),
-	   "its share");
-	ok(has_evidence(s, 0, "8.0 times as long as the same requests took of the other 29 files"),
-	   "against the others");
-	ok(has_evidence(s, 0, "used last by pid 4211 (qemu), uid 107"), "by whom");
+	add_op(s, "brick", "read", 80000, rows); /* 8.8 s below io-threads */
+	add_pool(s, "io-threads", 2, 8.5, 0.2);
+	judge_is(s, 0, "nothing-stands-out  high", "reads from the page cache");
 	snapshot_free(s);
-	file_is(brick_of_files(2, 80, 8, 0), "file /vm/disk.img high", "one of two");
-	file_is(brick_of_files(30, 55, 8, 0), "file /vm/disk.img medium", "another one is near");
-	file_is(brick_of_files(30, 62, 8, 38), "file /vm/disk.img medium",
-		"what is not known may be another one's");
-	file_is(brick_of_files(30, 45, 8, 0), "nothing-stands-out  high", "less than half");
-	file_is(brick_of_files(19, 80, 2, 0), "nothing-stands-out  high", "not much slower");
-	file_is(brick_of_files(20, 80, 2, 0), "file /vm/disk.img low", "but one of many");
-	s = brick_of_files(30, 80, 8, 0);
-	s->targets[0].files[0].slowdown.valid = false;
-	file_is(s, "file /vm/disk.img low", "nothing to compare it with");
-	s = brick_of_files(30, 80, 8, 0);
-	s->targets[0].files[0].kind = SNAP_FILE_ENTRY;
-	file_is(s, "nothing-stands-out  high", "names that were never files");
-	s = brick_of_files(30, 80, 8, 0);
-	s->targets[0].ops[0].coverage_pct = num(96);
-	file_is(s, "file /vm/disk.img medium", "some requests were not seen");
 }
 
-/* Too long a path keeps its end; none is a gfid. And layers' causes come first. */
-static void test_file_names(void)
+/*
+ * Creates in one directory: one waits for the log, all others for the directory, in no layer that
+ * was looked at.
+ */
+static void test_unexplained(void)
 {
-	struct snapshot *s = brick_of_files(30, 80, 8, 0);
-	char *path = s->targets[0].files[0].path;
+	static const struct row rows[] = { { 0, "openat", "syscall", 2200 },
+					   { 1, "xfs log grant", "xfs", 150 },
+					   END };
+	struct snapshot *s = start("process");
 
-	/* the cut goes through a character */
-	memset(path, 'x', 100);
-	memcpy(path + 35, "\xc3\xa4", 2);
-	strcpy(path + 90, "/disk.img");
-	judge_is(s, 0, "file xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx/disk.img high",
-		 "the end of a long path");
-	path[0] = '\0';
-	s->targets[0].files[0].id[15] = 1;
-	judge_is(s, 0, "file 00000000-0000-0000-0000-000000000001 high", "a gfid");
-	snprintf(path, 64, "/vm/disk.img");
-	free(s->targets[0].ops[0].layers);
-	s->targets[0].n_ops = 0;
-	s->targets[0].checks.walked = 0;
-	add_op(s, "brick", "read", 4000, locks_rows);
-	judge_is(s, 0, "xlator locks high", "a layer that leads is as sure as without the file");
-	judge_is(s, 1, "file /vm/disk.img high", "and the file stands beside it");
+	add_op(s, "local", "openat", 11000, rows)->coverage_pct.valid = false;
+	add_pool(s, "app", 11, 0.3, 0.1);
+	judge_is(s, 0, "syscall openat medium", "where, but not why");
+	ok(has_evidence(s, 0, "in no layer that was looked at"), "which it says");
+	snapshot_free(s);
+}
+
+/* Half of the time one has the lock and copies, as much of it as it gets a CPU. */
+static void test_waits_are_not_syscalls(void)
+{
+	static const struct row rows[] = { { 0, "pwrite64", "syscall", 30 },
+					   { 1, "xfs", "xfs", 1000 },
+					   { 1, "xfs lock wait", "xfs", 1000 },
+					   END };
+	struct snapshot *s = start("process");
+
+	add_op(s, "local", "pwrite64", 4000, rows)->coverage_pct.valid = false;
+	add_pool(s, "app", 2, 4, 0.1);
+	judge_is(s, 0, "inode-lock xfs lock wait medium", "the lock");
+	is_int(s->targets[0].n_causes, 1, "and what has it sleeps in no system call");
+	snapshot_free(s);
+}
+
+/* What the device's own table says of it. */
+static void test_device(void)
+{
+	static const struct row rows[] = { { 0, "server", "protocol/server", 20 },
+					   { 1, "io-threads", IOT, 60 },
+					   { 2, "posix", POSIX, 30 },
+					   { 3, "pwrite64", "syscall", 40 },
+					   { 4, "block device", "block", 7000 },
+					   END };
+	struct snapshot *s = start("brick");
+
+	add_op(s, "brick", "write", 4000, rows);
+	add_pool(s, "io-threads", 8, 0.4, 0.1);
+	s->n_devices = 3;
+	s->devices = calloc(3, sizeof(*s->devices));
+	SET(s->devices[0].name, "sda");
+	s->devices[0].busy_pct = num(99); /* somebody else's */
+	SET(s->devices[1].name, "md0");
+	s->devices[1].busy_pct = num(93);
+	s->devices[1].targets = 1;
+	SET(s->devices[2].name, "loop7");
+	SET(s->devices[2].stack[0], "md0");
+	s->devices[2].n_stack = 1;
+	s->devices[2].busy_pct = num(61);
+	s->devices[2].targets = 1;
+	s->devices[2].ops = calloc(1, sizeof(*s->devices[2].ops));
+	s->devices[2].n_ops = 1;
+	SET(s->devices[2].ops[0].op, "write");
+	s->devices[2].ops[0].rate_hz = num(400);
+	s->devices[2].ops[0].device = dist(4000, 7 * MS, 6 * MS, 20 * MS, 90 * MS);
+	s->devices[2].ops[0].queue = dist(4000, 80 * US, 70 * US, 90 * US, 90 * US);
+	verdict_judge(s);
+	ok(has_evidence(s, 0, "loop7 is busy in 61 %"), "how busy the target's device is");
+	ok(has_evidence(s, 0, "write 400 a second, each 80us in its queue and 7.0ms in it"),
+	   "how long it takes");
+	ok(has_evidence(s, 0, "md0 is busy in 93 %"), "a busier one below it");
 	snapshot_free(s);
 }
 
 int main(void)
 {
-	test_file();
-	test_file_names();
+	test_cpu();
+	test_busy_is_no_wait();
+	test_unexplained();
+	test_waits_are_not_syscalls();
+	test_device();
 	return tap_done();
 }

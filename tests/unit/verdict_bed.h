@@ -120,7 +120,7 @@ __attribute__((unused)) static bool has_evidence(const struct snapshot *s, unsig
 	return false;
 }
 
-/* The cause at that place, and that each has evidence. */
+/* What the verdict names at that place, and that nothing is named without evidence. */
 __attribute__((unused)) static void judge_is(struct snapshot *s, unsigned int place,
 					     const char *want, const char *what)
 {
