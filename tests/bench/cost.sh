@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What bricktop costs the brick it watches, against nothing and against other tools,
-# and how that grows. About eight minutes on an idle machine; it fails where an aim
-# is missed. COST_ROUNDS (5) and COST_SECS (3: one slice) shorten or lengthen the
-# comparison, COST_ONLY names its parts (arms growth rate stacks collector detach),
-# COST_ARMS, by commas, the arms (E0, E0+walk, all layers, volume profile, ...).
+# and how that grows. Some ten minutes on an idle machine; it fails where an aim is
+# missed. COST_ROUNDS (12) and COST_SECS (1: one slice) shorten or lengthen the
+# comparison, COST_ONLY names its parts (arms events growth rate stacks collector
+# detach), COST_ARMS, by commas, the arms (E0, E0+walk, all layers, bpftrace script).
 # shellcheck disable=SC2153,SC2317 # bed.sh sets BED_<NAME>_*; functions run through aim
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/lib/bed.sh
 . "$here/../lib/bed.sh"
 
-rounds=${COST_ROUNDS:-5}
-secs=${COST_SECS:-3}
+rounds=${COST_ROUNDS:-12}
+secs=${COST_SECS:-1}
 missed=0
 load=
 
@@ -122,7 +122,20 @@ collector()
 	stop_load
 }
 
+# Event by event, at the pace of the comparison's load.
+events()
+{
+	bed_brick b3 && bed_client c3 b3 && start_load "$BED_C3_MNT" 4 || return 1
+	python3 "$here/events.py" "$BED_B3_PID" "$load" "$work" 5
+	set -- $?
+	stop_load
+	bed_stop c3
+	bed_stop b3
+	return "$1"
+}
+
 if wants arms; then aim compare; fi
+if wants events; then aim events; fi
 if wants growth; then growth; fi
 printf '\n'
 if wants stacks; then aim stacks; fi

@@ -5,6 +5,7 @@ and t intervals. Knows nothing of GlusterFS, nor of what is compared.
 import json
 import math
 import os
+import random
 import re
 import signal
 import subprocess
@@ -63,6 +64,24 @@ def interval(values):
         return mean, math.inf
     spread = math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1))
     return mean, T_975[min(n - 1, len(T_975) - 1)] * spread / math.sqrt(n)
+
+
+def trimmed_mean(values, share=0.2):
+    """Mean without that share of the values at each end: a slice in which others ran counts once."""
+    values = sorted(values)
+    cut = int(len(values) * share)
+    kept = values[cut:len(values) - cut]
+    return sum(kept) / len(kept)
+
+
+def trimmed_interval(values, draws=4000):
+    """Trimmed mean, and its 95 % interval by resampling (with a fixed seed); of fewer than six
+    values nothing can be told, and it is infinite."""
+    if len(values) < 6:
+        return trimmed_mean(values), -math.inf, math.inf
+    pick = random.Random(4711)
+    means = sorted(trimmed_mean(pick.choices(values, k=len(values))) for _ in range(draws))
+    return trimmed_mean(values), means[int(draws * 0.025)], means[int(draws * 0.975) - 1]
 
 
 def wait_for(what, condition, secs=60):
