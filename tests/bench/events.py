@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What each BPF program of bricktop takes, event by event: how often it runs for an operation of the
-load, how long, and how many of those runs were in threads of somebody else, who are sent away. The
-kernel's own statistics say how often and how long; whose threads they were a bpftrace script counts,
-in a second slice, where there is a bpftrace.
+"""What each BPF program of bricktop takes, event by event: how often it runs for an operation of
+the load, how long, and how many of those runs were in the target's own threads; the others are sent
+away. The kernel's own statistics say how often and how long; whose threads they were a bpftrace
+script counts, in a second slice, where there is a bpftrace.
 
 usage: events.py PID LOAD_PID WORK_DIR SECS [BRICKTOP_OPTION]...
 """

@@ -67,7 +67,7 @@ def interval(values):
 
 
 def trimmed_mean(values, share=0.2):
-    """Mean without that share of the values at each end: a slice in which others ran counts once."""
+    """Mean without that share of the values at each end: those of slices in which others ran."""
     values = sorted(values)
     cut = int(len(values) * share)
     kept = values[cut:len(values) - cut]
