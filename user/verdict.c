@@ -20,7 +20,7 @@
 
 static const struct {
 	double min_secs, min_requests, min_coverage_pct, max_unsplit, max_lost, max_unwalked;
-	double min_attributed, named, second, light_in_flight, light_ns;
+	double min_attributed, named, second, light_in_flight, light_ns, light_lack;
 	double high_share, high_margin, high_requests, high_coverage_pct, high_unsplit, high_lost;
 	double high_bias, high_unwalked, max_parallel, medium_share, medium_margin;
 	double file_share, file_slowdown, file_others;
@@ -39,6 +39,7 @@ static const struct {
 	.second = 0.15,         /* others are mentioned from here on */
 	.light_in_flight = 0.5, /* nobody waits most of the time, and: */
 	.light_ns = 1e6,        /* a millisecond a request; a disk takes longer than that */
+	.light_lack = 0.5,      /* more of it than this may be the begin of a fault all the same */
 	/* ---- confidence: shares and margins to the next cause are of the whole ---- */
 	.high_share = 0.6, /* more than all others together, beyond any error below */
 	.high_margin = 0.25,
@@ -125,6 +126,12 @@ static const char *finding_subject(const struct verdict_finding *f, char *buf, s
 	if (f->file)
 		return f->file->path[0] ? file_subject(f->file, buf, size) : "an inode";
 	return f->pile ? f->pile->layer->id : "";
+}
+
+static void say_place(const char *what, const struct verdict_finding *f, struct snap_cause *cause)
+{
+	verdict_say(cause, "%s: %s%s%s, %.0f %%", what, f->row->id, f->pile ? " " : "",
+		    f->pile ? f->pile->layer->id : "", 100 * f->share);
 }
 
 /* What holds for any layer: its own time in the operation in which it has most. */
@@ -241,7 +248,7 @@ static bool is_complete(const struct verdict_case *c, const struct verdict_findi
 	return is_sampled_well(c) && is_covered(c) && unsplit(c) <= limits.high_unsplit &&
 	       lost(c) <= limits.high_lost && unwalked(c) <= limits.high_unwalked &&
 	       attributed(c) <= limits.max_parallel && (c->has_threads || !f->row->needs_threads) &&
-	       !c->t->gone && !(f->row->unexplained && verdict_sees_below(c));
+	       !c->t->gone && !f->at_most && !(f->row->unexplained && verdict_sees_below(c));
 }
 
 static enum snap_confidence confidence(const struct verdict_case *c,
@@ -308,8 +315,7 @@ static void add_finding(const struct verdict_case *c, const struct verdict_list 
 		f->row->explain(c, f, cause);
 	if (i || !other)
 		return;
-	verdict_say(cause, "next to it: %s%s%s, %.0f %%", other->row->id, other->pile ? " " : "",
-		    other->pile ? other->pile->layer->id : "", 100 * other->share);
+	say_place("next to it", other, cause);
 }
 
 /* ---- one file ---------------------------------------------------------- */
@@ -443,21 +449,31 @@ static bool knows_pending(const struct verdict_case *c, struct snap_cause *cause
 	return false;
 }
 
+/* What nobody should wait for, and most of the little time goes to; NULL: nothing. */
+static const struct verdict_finding *find_lack(const struct verdict_list *list)
+{
+	for (size_t i = 0; i < list->n && list->f[i].share > limits.light_lack; i++)
+		if (list->f[i].row->is_lack)
+			return &list->f[i];
+	return NULL;
+}
+
 /* Why nothing is named, although something always comes first. */
 static void add_nothing(const struct verdict_case *c, const struct verdict_list *list,
 			struct snap_target *t)
 {
 	struct snap_cause *cause = add_cause(t, "nothing-stands-out", "", "nothing stands out", "");
-	const struct verdict_finding *f = list->n ? &list->f[0] : NULL;
+	const struct verdict_finding *lack = find_lack(list);
 	bool whole = is_covered(c) && knows_pending(c, cause);
 	char mean[16];
 
-	cause->confidence = whole ? SNAP_HIGH : SNAP_MEDIUM;
+	cause->confidence = whole && !lack ? SNAP_HIGH : SNAP_MEDIUM;
 	verdict_say(cause, "%.2f requests in flight at a time, %s each", c->total_ns / c->window_ns,
 		    text_duration(mean, sizeof(mean), c->total_ns / (double)c->requests));
-	if (f)
-		verdict_say(cause, "first of all causes: %s%s%s, %.0f %%", f->row->id,
-			    f->pile ? " " : "", f->pile ? f->pile->layer->id : "", 100 * f->share);
+	if (list->n && lack != &list->f[0])
+		say_place("first of all causes", &list->f[0], cause);
+	if (lack)
+		say_place("would be first", lack, cause);
 }
 
 static void judge_target(const struct snapshot *snap, struct snap_target *t)

@@ -11,12 +11,15 @@
 #define GROWS_POOL  1.2 /* requests queued per thread: io-threads makes one above 1, at any time */
 #define NO_FAULT_NS 1e6 /* see verdict_priv.h; a disk takes longer */
 
+static bool is_server(const struct snap_target *t)
+{
+	return !strcmp(t->kind, "brick") || !strcmp(t->kind, "client");
+}
+
 bool verdict_is_user(const struct snap_target *t, const struct snap_op *op)
 {
-	bool server = !strcmp(t->kind, "brick") || !strcmp(t->kind, "client");
-
 	/* of a process that serves nobody, its own file operations are all there is */
-	if (!server)
+	if (!is_server(t))
 		return !strcmp(op->root, "local");
 	return (!strcmp(op->root, "brick") || !strcmp(op->root, "client")) &&
 	       !strcmp(op->origin, "user");
@@ -183,6 +186,25 @@ double verdict_share(const struct verdict_case *c, double self_ns, double below_
 		queued_ns *= below_ns / (NO_FAULT_NS * (double)c->requests);
 	share = (self_ns + queued_ns) / c->total_ns;
 	return share < 1 ? share : 1;
+}
+
+bool verdict_is_plain(const struct verdict_case *c)
+{
+	return !is_server(c->t);
+}
+
+bool verdict_times_lack(const struct verdict_case *c)
+{
+	int place = (int)(c->t - c->snap->targets);
+
+	for (size_t i = 0; i < c->snap->n_off; i++) {
+		const struct snap_off *off = &c->snap->off[i];
+
+		if ((off->target == SNAP_ALL_TARGETS || off->target == place) &&
+		    !strcmp(off->what, "sched"))
+			return false;
+	}
+	return verdict_is_plain(c);
 }
 
 /* Where requests are worked on by threads of io-threads, theirs is the wait that is in T. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verdict_priv.h: what the files of the verdict share: a target's window as sums over all users'
- * requests (verdict_case.c), the table of causes (verdict_rows.c), the ranking (verdict.c).
+ * requests (verdict_case.c), the table of causes (verdict_rows.c), the devices' evidence
+ * (verdict_device.c), the ranking (verdict.c).
  *
  * The arithmetic. T is the inclusive time of all users' requests; each layer's self time is its own
  * share of T, per request and as a union of intervals, so shares add up to T. Q, the self time of
@@ -61,6 +62,7 @@ struct verdict_finding {
 	const struct verdict_pile *pile;
 	double share;  /* 0 .. 1, with its part of the queue */
 	double own_ns; /* without */
+	bool at_most;  /* the share has time of something else in it: not sure */
 	/* of a row that is apart */
 	const struct snap_file *file;
 	double lead; /* to the next of its kind, or to what is not known */
@@ -88,6 +90,7 @@ struct verdict_row {
 	bool is_apart;      /* the same time seen from another side: beside the layers' causes */
 	bool no_tail;       /* its slowest passages are somebody else's doing */
 	bool waits;         /* threads sleep in what it claims, or spin */
+	bool is_lack;       /* nobody should wait for it at all, unlike work or a device */
 	bool unexplained;   /* says where, not why: not sure where more was looked at */
 };
 
@@ -101,8 +104,12 @@ double verdict_held(const struct verdict_case *c);
 double verdict_queued(const struct verdict_case *c);
 /* More threads would help: all hold requests, and so many wait that io-threads would make more. */
 bool verdict_pool_is_short(const struct verdict_case *c);
-/* Of the time that requests take outside of queues, the part in which their threads wait for a CPU.
- */
+/* What threads lack a CPU for inside the calls that are judged is timed, as layers. */
+bool verdict_times_lack(const struct verdict_case *c);
+/* The target's threads do more than what is judged: a plain process computes between its calls. */
+bool verdict_is_plain(const struct verdict_case *c);
+/* Of the time that requests take outside of queues, the part in which their threads wait for a CPU,
+ * by the kernel's sums: of a plain process also between its calls. */
 double verdict_starved(const struct verdict_case *c);
 /* Of what threads of io-threads do for requests, without waits_ns of it, which layers account for:
  * the part that is neither on CPU nor waiting for one. 1 where it is not known. */
@@ -118,5 +125,10 @@ const struct verdict_row *verdict_row_at(size_t i);
 const struct verdict_row *verdict_row_of(const struct snap_layer *layer);
 __attribute__((format(printf, 2, 3))) void verdict_say(struct snap_cause *cause, const char *fmt,
 						       ...);
+
+/* ---- verdict_device.c -------------------------------------------------- */
+/* The target's own device, as the whole host uses it, and a busier one below. */
+void verdict_explain_device(const struct verdict_case *c, const struct verdict_finding *f,
+			    struct snap_cause *cause);
 
 #endif

@@ -111,7 +111,7 @@ static bool is_block(const struct snap_layer *l)
 	return is_kind(l, "block");
 }
 
-/* Seen inside system calls only; of everywhere else the kernel's own sums tell. */
+/* Seen inside system calls only, and after I/O; of everything else the kernel's own sums tell. */
 static bool is_cpu(const struct snap_layer *l)
 {
 	return is_kind(l, "sched");
@@ -236,7 +236,8 @@ static void find_cpu(const struct verdict_case *c, const struct verdict_row *row
 	struct verdict_finding f = sum_claimed(c, row);
 
 	f.pile = NULL;
-	if (f.share < verdict_starved(c)) {
+	f.at_most = verdict_is_plain(c) && !verdict_times_lack(c);
+	if (!verdict_times_lack(c) && f.share < verdict_starved(c)) {
 		f.share = verdict_starved(c);
 		f.own_ns = c->runnable_ns;
 	}
@@ -290,7 +291,12 @@ static void explain_cpu(const struct verdict_case *c, const struct verdict_findi
 	const struct snap_pool *worst = NULL;
 	double secs = c->window_ns / 1e9;
 
-	(void)f;
+	if (verdict_times_lack(c))
+		verdict_say(cause, "inside its calls they waited %.2f s for a CPU, of %.2f s",
+			    f->own_ns / 1e9, c->total_ns / 1e9);
+	else if (f->at_most)
+		verdict_say(cause, "also between its calls: the layer sched, which tells that "
+				   "apart, is off");
 	verdict_say(cause, "its threads waited %.1f s for a CPU and ran %.1f s, in %.1f s",
 		    c->runnable_ns / 1e9, c->oncpu_ns / 1e9, secs);
 	for (size_t i = 0; i < c->t->n_pools; i++) {
@@ -304,76 +310,6 @@ static void explain_cpu(const struct verdict_case *c, const struct verdict_findi
 			    "most of it %s (%u): on CPU %.0f %%, waiting for one %.0f %% of "
 			    "their time",
 			    worst->name, worst->n, worst->oncpu_pct.v, worst->runnable_pct.v);
-}
-
-static bool is_in_stack(const struct snap_device *top, const struct snap_device *d)
-{
-	for (unsigned int i = 0; i < top->n_stack; i++)
-		if (!strcmp(top->stack[i], d->name))
-			return true;
-	return false;
-}
-
-/* The operation with which a device is most of the time; NULL: none. */
-static const struct snap_device_op *main_op(const struct snap_device *d)
-{
-	const struct snap_device_op *most = NULL;
-
-	for (size_t i = 0; i < d->n_ops; i++) {
-		const struct snap_device_op *o = &d->ops[i];
-
-		if (!o->device.valid || !o->rate_hz.valid)
-			continue;
-		if (!most ||
-		    o->device.mean * (double)o->count > most->device.mean * (double)most->count)
-			most = o;
-	}
-	return most;
-}
-
-static void say_device(struct snap_cause *cause, const struct snap_device *d)
-{
-	const struct snap_device_op *o = main_op(d);
-	char queue[16], mean[16], p99[16];
-
-	verdict_say(cause, "%s is busy in %.0f %% of the window, whoever uses it", d->name,
-		    d->busy_pct.v);
-	if (o)
-		verdict_say(cause,
-			    "%s: %s %.0f a second, each %s in its queue and %s in it, p99 %s",
-			    d->name, o->op, o->rate_hz.v,
-			    text_duration(queue, sizeof(queue), o->queue.valid ? o->queue.mean : 0),
-			    text_duration(mean, sizeof(mean), o->device.mean),
-			    text_duration(p99, sizeof(p99), o->device.p99));
-}
-
-/* The target's own device, as the whole host uses it, and a busier one below. */
-static void explain_device(const struct verdict_case *c, const struct verdict_finding *f,
-			   struct snap_cause *cause)
-{
-	size_t place = (size_t)(c->t - c->snap->targets);
-	const struct snap_device *top = NULL, *below = NULL;
-
-	(void)f;
-	for (size_t i = 0; i < c->snap->n_devices && place < 64; i++) {
-		const struct snap_device *d = &c->snap->devices[i];
-
-		if (!(d->targets >> place & 1) || !d->busy_pct.valid)
-			continue;
-		if (!top || is_in_stack(d, top))
-			top = d;
-	}
-	for (size_t i = 0; top && i < c->snap->n_devices; i++) {
-		const struct snap_device *d = &c->snap->devices[i];
-
-		if (is_in_stack(top, d) && d->busy_pct.valid && d->busy_pct.v > top->busy_pct.v &&
-		    (!below || d->busy_pct.v > below->busy_pct.v))
-			below = d;
-	}
-	if (top)
-		say_device(cause, top);
-	if (below)
-		say_device(cause, below);
 }
 
 static void explain_syscall(const struct verdict_case *c, const struct verdict_finding *f,
@@ -431,6 +367,7 @@ static const struct verdict_row rows[] = {
 		.explain = explain_pool,
 		.needs_threads = true,
 		.no_tail = true,
+		.is_lack = true,
 		.next = "its threads are all in use and the queue is longer than the pool: "
 			"raise performance.io-thread-count, and "
 			"performance.low-prio-threads, which is the most of them that reads, "
@@ -442,6 +379,7 @@ static const struct verdict_row rows[] = {
 		.find = find_other_queue,
 		.explain = explain_pool,
 		.needs_threads = true,
+		.is_lack = true,
 		.next = "what its threads do below (threads, layers): one that is held, a "
 			"CPU that is missing, the queue's own lock",
 	},
@@ -452,6 +390,7 @@ static const struct verdict_row rows[] = {
 		.find = find_cpu,
 		.explain = explain_cpu,
 		.needs_threads = true,
+		.is_lack = true,
 		.next = "a CPU quota of the process's cgroup (cpu.stat: nr_throttled), other "
 			"processes on these CPUs (top), time that a hypervisor takes (st)",
 	},
@@ -461,6 +400,7 @@ static const struct verdict_row rows[] = {
 		.claims = is_inode_lock,
 		.find = find_together,
 		.waits = true,
+		.is_lack = true,
 		.next = "which files: writers of one file take turns; spread them over files "
 			"or shards",
 	},
@@ -470,6 +410,7 @@ static const struct verdict_row rows[] = {
 		.claims = is_log,
 		.find = find_together,
 		.waits = true,
+		.is_lack = true,
 		.next = "log grant: the log is too small for so many changes (mkfs.xfs -l "
 			"size); log iclog and log cil: syncs wait for the device that the "
 			"log is on",
@@ -480,6 +421,7 @@ static const struct verdict_row rows[] = {
 		.claims = is_throttle,
 		.find = find_together,
 		.waits = true,
+		.is_lack = true,
 		.next = "vm.dirty_bytes and vm.dirty_background_bytes against what the "
 			"device writes in a second",
 	},
@@ -506,8 +448,9 @@ static const struct verdict_row rows[] = {
 		.what = "I/O is held back before the block layer takes it",
 		.claims = is_block_held,
 		.find = find_together,
-		.explain = explain_device,
+		.explain = verdict_explain_device,
 		.waits = true,
+		.is_lack = true,
 		.next = "an I/O limit of the process's cgroup (/proc/PID/cgroup; its io.max or "
 			"blkio.throttle.*_device), or no free request of the device "
 			"(/sys/block/*/queue/nr_requests)",
@@ -517,8 +460,9 @@ static const struct verdict_row rows[] = {
 		.what = "I/O waits in the queue of the block device",
 		.claims = is_block_queue,
 		.find = find_together,
-		.explain = explain_device,
+		.explain = verdict_explain_device,
 		.waits = true,
+		.is_lack = true,
 		.next = "the device's scheduler and depth (/sys/block/*/queue), others who "
 			"use it (iostat -x)",
 	},
@@ -527,7 +471,7 @@ static const struct verdict_row rows[] = {
 		.what = "requests wait for the block device: @",
 		.claims = is_block,
 		.find = find_together,
-		.explain = explain_device,
+		.explain = verdict_explain_device,
 		.waits = true,
 		.next = "iostat -x: its utilization and await, others who use it; its health "
 			"(smartctl)",

@@ -2,8 +2,11 @@
 /*
  * test_verdict_rows.c: what single rows of the table take for their own, and the evidence that they
  * add: threads that lack a CPU, system calls that compute, sleep or wait for something that a layer
- * knows, the devices below a target. That each cause is named at all is test_verdict.c's business.
+ * knows, the devices below a target, what nobody should wait for even where little is asked. That
+ * each cause is named at all is test_verdict.c's business.
  */
+#include <math.h>
+
 #include "verdict_bed.h"
 
 #define IOT   "performance/io-threads"
@@ -33,6 +36,89 @@ static void test_cpu(void)
 	add_pool(s, "event threads", 2, 2, 16);
 	judge_is(s, 0, "cpu  high", "without a pool of io-threads, too");
 	snapshot_free(s);
+}
+
+/* It writes, syncs, and computes on a host that has no CPU for it. */
+static struct snapshot *starved_process(double fsync_us, double preempted_us)
+{
+	const struct row rows[] = { { 0, "fsync", "syscall", fsync_us },
+				    { 1, "block flush", "block", 1900 },
+				    { 1, "preempted", "sched", preempted_us },
+				    { 1, "wakeup", "sched", preempted_us / 4 },
+				    END };
+	struct snapshot *s = start("process");
+
+	add_op(s, "local", "fsync", 2000, rows)->coverage_pct.valid = false;
+	add_pool(s, "app", 2, 0.3, 9);
+	return s;
+}
+
+/* What a plain process lacks a CPU for between its calls is no call's time. */
+static void test_cpu_of_process(void)
+{
+	struct snapshot *s = starved_process(100, 400);
+
+	judge_is(s, 0, "device block flush high", "a process that is starved between its calls");
+	judge_is(s, 1, "cpu  low", "and a little inside them");
+	ok(fabs(s->targets[0].causes[1].share_pct.v - 20) < 0.1, "which is 20 %%");
+	ok(has_evidence(s, 1, "inside its calls they waited 1.00 s for a CPU, of 5.00 s"),
+	   "it says how long");
+	ok(has_evidence(s, 1, "its threads waited 9.0 s for a CPU"), "of how much altogether");
+	snapshot_free(s);
+
+	s = starved_process(100, 8000);
+	judge_is(s, 0, "cpu  high", "a process that is starved inside its calls");
+	snapshot_free(s);
+
+	/* without the layer that times it, there are the kernel's sums alone */
+	s = starved_process(4000, 0);
+	s->off = calloc(1, sizeof(*s->off));
+	SET(s->off[0].what, "sched");
+	s->off[0].target = SNAP_ALL_TARGETS;
+	s->n_off = 1;
+	judge_is(s, 0, "cpu  medium", "where it cannot be told apart it is not sure");
+	ok(has_evidence(s, 0, "also between its calls"), "and says why");
+	snapshot_free(s);
+}
+
+/* Little is asked, and each request is quick, but most of that is one layer's: 300 us or less. */
+static const struct {
+	const char *id, *type;
+	double self_us, runnable;
+	const char *would;
+} light[] = {
+	{ "io-threads", IOT, 210, 0, "would be first: io-threads-queue io-threads, " },
+	{ "locks", "features/locks", 210, 2, "would be first: cpu, 67 %" },
+	{ "xfs lock wait", "xfs", 210, 0, "would be first: inode-lock xfs lock wait, 70 %" },
+	{ "xfs log cil", "xfs", 210, 0, "would be first: log xfs log cil, 70 %" },
+	{ "throttle", "throttle", 110, 0, "would be first: throttle throttle, 55 %" },
+	{ "block held back", "block", 210, 0, "would be first: block-held block held back, 70 %" },
+	{ "block queue", "block", 210, 0, "would be first: block-queue block queue, 70 %" },
+	/* under a half, and what requests are for */
+	{ "throttle", "throttle", 86, 0, NULL },
+	{ "block device", "block", 210, 0, NULL },
+	{ "folio read", "writeback", 210, 0, NULL },
+	{ "locks", "features/locks", 210, 0, NULL },
+};
+
+static void test_light(void)
+{
+	for (size_t i = 0; i < sizeof(light) / sizeof(light[0]); i++) {
+		const struct row rows[] = { { 0, "server", "protocol/server", 30 },
+					    { 1, light[i].id, light[i].type, light[i].self_us },
+					    { 2, "posix", POSIX, 60 },
+					    END };
+		struct snapshot *s = start("brick");
+
+		add_op(s, "brick", "write", 10000, rows); /* 0.3 in flight */
+		add_pool(s, "io-threads", 4, 0.5, light[i].runnable);
+		judge_is(s, 0,
+			 light[i].would ? "nothing-stands-out  medium" : "nothing-stands-out  high",
+			 light[i].id);
+		ok(has_evidence(s, 0, light[i].would ? light[i].would : "first of all causes: "),
+		   "%s is said", light[i].id);
+		snapshot_free(s);
+	}
 }
 
 /* System calls that compute are no wait. */
@@ -127,6 +213,8 @@ static void test_device(void)
 int main(void)
 {
 	test_cpu();
+	test_cpu_of_process();
+	test_light();
 	test_busy_is_no_wait();
 	test_unexplained();
 	test_waits_are_not_syscalls();
