@@ -467,30 +467,82 @@ static size_t next_dearest(const struct snap_op *op, double limit, size_t after)
 	return best;
 }
 
+/* The row that a row is called by; n_layers where none. */
+static size_t parent_of(const struct snap_op *op, size_t i)
+{
+	unsigned int depth = layer_depth(&op->layers[i]);
+
+	while (i > 0)
+		if (layer_depth(&op->layers[--i]) < depth)
+			return i;
+	return op->n_layers;
+}
+
+/* How many names of two rows are the same, upwards from their own; 0 if all, which tells nothing.
+ */
+static unsigned int same_names(const struct snap_op *op, size_t a, size_t b)
+{
+	unsigned int n = 0;
+
+	while (a < op->n_layers && b < op->n_layers) {
+		if (strcmp(op->layers[a].id, op->layers[b].id) != 0)
+			return n;
+		n++;
+		a = parent_of(op, a);
+		b = parent_of(op, b);
+	}
+	return a < op->n_layers || b < op->n_layers ? n : 0;
+}
+
+/* Of rows with the same name each is told by the rows above it, as many as it takes. */
+static unsigned int names_needed(const struct snap_op *op, const size_t *top, size_t n,
+				 size_t which)
+{
+	unsigned int names = 0;
+
+	for (size_t k = 0; k < n; k++) {
+		unsigned int same = k == which ? 0 : same_names(op, top[which], top[k]);
+
+		names = same > names ? same : names;
+	}
+	return names;
+}
+
+static void put_top(struct sink_flow *flow, const struct snap_op *op, const size_t *top, size_t n,
+		    size_t which)
+{
+	const struct snap_layer *layer = &op->layers[top[which]];
+	const char *mark = op->source == SNAP_FROM_MEMORY ? "~" : "", *in = "";
+	unsigned int names = names_needed(op, top, n, which), gap = which ? 3 : 1;
+	char ns[32], pct[32], share[40] = "";
+	size_t i = top[which], up;
+
+	for (; names-- && (up = parent_of(op, i)) < op->n_layers; i = up) {
+		sink_fmt_flow_item(flow, gap, "%s%.*s", in, TOP_ID_BYTES, op->layers[i].id);
+		in = "in ";
+		gap = 1;
+	}
+	if (layer->share_pct.valid)
+		snprintf(share, sizeof(share), " (%s)",
+			 sink_fmt_pct(pct, sizeof(pct), layer->share_pct));
+	sink_fmt_flow_item(flow, gap, "%s%.*s %s%s%s", in, TOP_ID_BYTES, op->layers[i].id, mark,
+			   sink_fmt_ns(ns, sizeof(ns), true, rank_value(op, layer).v), share);
+}
+
 void sink_table_top(FILE *out, const struct snap_op *op, const struct sink_style *st)
 {
-	const char *mark = op->source == SNAP_FROM_MEMORY ? "~" : "";
-	size_t i = next_dearest(op, INFINITY, 0);
+	size_t top[TOP_LAYERS], n = 0, i = next_dearest(op, INFINITY, 0);
 	struct sink_flow flow;
-	char ns[32], pct[32];
 
-	if (i == op->n_layers)
+	while (n < TOP_LAYERS && i < op->n_layers) {
+		top[n++] = i;
+		i = next_dearest(op, rank_value(op, &op->layers[i]).v, i);
+	}
+	if (!n)
 		return;
 	sink_fmt_flow_begin(&flow, out, st, "  most time itself:", 4);
 	flow.fresh = false;
-	for (unsigned int n = 0; n < TOP_LAYERS && i < op->n_layers; n++) {
-		const struct snap_layer *layer = &op->layers[i];
-		struct snap_num v = rank_value(op, layer);
-
-		sink_fmt_ns(ns, sizeof(ns), true, v.v);
-		if (layer->share_pct.valid)
-			sink_fmt_flow_item(&flow, n ? 3 : 1, "%.*s %s%s (%s)", TOP_ID_BYTES,
-					   layer->id, mark, ns,
-					   sink_fmt_pct(pct, sizeof(pct), layer->share_pct));
-		else
-			sink_fmt_flow_item(&flow, n ? 3 : 1, "%.*s %s%s", TOP_ID_BYTES, layer->id,
-					   mark, ns);
-		i = next_dearest(op, v.v, i);
-	}
+	for (size_t k = 0; k < n; k++)
+		put_top(&flow, op, top, n, k);
 	sink_fmt_flow_end(&flow);
 }

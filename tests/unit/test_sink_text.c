@@ -190,6 +190,39 @@ static void test_indentation(void)
 	snapshot_free(snap);
 }
 
+/* The line of the dearest layers, of a tree with two rows of one name, below these two. */
+static void top_is(const char *above, const char *other, const char *want, const char *what)
+{
+	struct sink_style st = { .columns = 132 };
+	struct snapshot *snap = snapshot_process();
+	struct snap_op *op = fill_op(snap->targets[0].ops, "local", "user", "fsync", 120, 7);
+	char *text;
+
+	snap->targets[0].n_ops = 1;
+	fill_layer(op, 0, 0, "fsync", 50 * US, 2 * MS, 120);
+	fill_layer(op, 1, 1, above, 10 * US, 1.4 * MS, 120);
+	fill_layer(op, 2, 2, "xfs log force", 0, 1.4 * MS, 120);
+	fill_layer(op, 3, 3, "block flush", 1.4 * MS, 1.4 * MS, 120);
+	fill_layer(op, 4, 1, other, 10 * US, 498 * US, 120);
+	fill_layer(op, 5, 2, "xfs log force", 0, 498 * US, 120);
+	fill_layer(op, 6, 3, "block flush", 498 * US, 498 * US, 120);
+	text = render(snap, &st);
+	ok(strstr(text, want) != NULL, "%s", what);
+	free(text);
+	snapshot_free(snap);
+}
+
+static void test_top(void)
+{
+	top_is("xfs", "openat",
+	       "  most time itself: block flush in xfs log force in xfs 1.4ms   "
+	       "block flush in xfs log force in openat 498us   fsync 50us\n",
+	       "rows of one name are told by those above, as many as it takes");
+	top_is("xfs", "xfs",
+	       "  most time itself: block flush 1.4ms   block flush 498us   fsync 50us\n",
+	       "where nothing above tells them apart there is no use in it");
+}
+
 static void test_colour(void)
 {
 	struct sink_style plain = { .columns = 100 }, colour = { .columns = 100, .colour = true };
@@ -342,6 +375,7 @@ int main(void)
 	test_no_ops();
 	test_missing_is_a_dash();
 	test_indentation();
+	test_top();
 	test_colour();
 	test_list();
 	test_stuck();
