@@ -32,11 +32,14 @@ bool budget_next(struct budget *b, const struct budget_tick *tick)
 	learn_walk(b, tick);
 	if (budget_is_short(b))
 		return false; /* the walk is not paid from what the layers save */
+	b->most_ns -= b->most_ns / OWED_TICKS;
+	if (allowed_ns > b->most_ns)
+		b->most_ns = allowed_ns;
 	b->credit_ns += allowed_ns - (double)tick->walk_ns - (double)tick->layers_ns;
 	if (b->credit_ns > SAVED_TICKS * allowed_ns)
 		b->credit_ns = SAVED_TICKS * allowed_ns;
-	if (b->credit_ns < -OWED_TICKS * allowed_ns)
-		b->credit_ns = -OWED_TICKS * allowed_ns;
+	if (b->credit_ns < -OWED_TICKS * b->most_ns)
+		b->credit_ns = -OWED_TICKS * b->most_ns;
 	return b->credit_ns >= 0;
 }
 

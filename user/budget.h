@@ -13,6 +13,7 @@
 struct budget {
 	double share;     /* of the target's CPU time: 0.05 */
 	double credit_ns; /* below 0: spent ahead */
+	double most_ns;   /* that a tick has allowed of late: what may be owed goes by it */
 	double walk;      /* what the walk alone takes, a share as well: a mean of the last ticks */
 	bool has_walk;
 };
@@ -29,7 +30,8 @@ void budget_begin(struct budget *b, double limit_pct);
  * Account for a tick; returns whether the layers are to be on in the next one. They are as long as
  * there is credit, so that over some ticks what is spent is what the budget allows, whatever the
  * layers cost: the share of ticks with them follows by itself. What is saved while little is asked
- * of the target is kept for two ticks, what was overspent is remembered for a hundred.
+ * of the target is kept for two ticks; what was overspent is remembered for a hundred, busy or not:
+ * a target that works in bursts is not let off its debt by each pause.
  */
 bool budget_next(struct budget *b, const struct budget_tick *tick);
 

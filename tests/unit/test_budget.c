@@ -138,6 +138,26 @@ static void test_idle(void)
 	   "what was saved in idle times is not spent at once later: %.2f", spent_pct(&p, 500));
 }
 
+/* Work in bursts: what a burst has overspent is not forgotten in the pause after it. */
+static void test_bursts(void)
+{
+	static const double pauses_ms[] = { 0, 1, 20 };
+	struct play p;
+
+	for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++) {
+		double cpu_ms = 0;
+
+		begin(&p, 5, 1, 40);
+		for (int burst = 0; burst < 500; burst++) {
+			run(&p, 2, 500);
+			run(&p, 2, pauses_ms[i]);
+			cpu_ms += 2 * 500 + 2 * pauses_ms[i];
+		}
+		ok(100 * p.spent_ms / cpu_ms < 5.1, "pauses with %g ms: spent %.2f %%",
+		   pauses_ms[i], 100 * p.spent_ms / cpu_ms);
+	}
+}
+
 int main(void)
 {
 	test_enough();
@@ -145,5 +165,6 @@ int main(void)
 	test_even();
 	test_short();
 	test_idle();
+	test_bursts();
 	return tap_done();
 }
