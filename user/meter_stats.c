@@ -6,6 +6,7 @@
 #include "meter_stats.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -102,10 +103,12 @@ void meter_stats_end(struct meter_stats *ms)
 		return;
 	close(ms->sock);
 	ms->sock = -1;
+	kill(ms->child, SIGKILL); /* it ends by itself, unless somebody has stopped it */
 	waitpid(ms->child, NULL, 0);
 }
 
-int meter_stats_enable(const struct meter_stats *ms)
+/* The descriptor; what the child answered; -EPIPE or -EPROTO where it did not. */
+static int ask(const struct meter_stats *ms)
 {
 	int error = 0, fd;
 	struct iovec iov = { .iov_base = &error, .iov_len = sizeof(error) };
@@ -117,8 +120,6 @@ int meter_stats_enable(const struct meter_stats *ms)
 		.msg_controllen = sizeof(control.bytes),
 	};
 
-	if (ms->sock < 0)
-		return -EPERM;
 	if (send(ms->sock, "", 1, MSG_NOSIGNAL) != 1 ||
 	    recvmsg(ms->sock, &msg, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(error))
 		return -EPIPE;
@@ -127,5 +128,18 @@ int meter_stats_enable(const struct meter_stats *ms)
 	if (msg.msg_controllen < CMSG_LEN(sizeof(int)) || control.head.cmsg_type != SCM_RIGHTS)
 		return -EPROTO;
 	memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
+	return fd;
+}
+
+int meter_stats_enable(struct meter_stats *ms)
+{
+	int fd;
+
+	if (ms->sock < 0)
+		return -EPERM;
+	fd = ask(ms);
+	/* a descriptor that came late would keep the statistics on, unseen */
+	if (fd == -EPIPE || fd == -EPROTO)
+		meter_stats_end(ms);
 	return fd;
 }

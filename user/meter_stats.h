@@ -21,8 +21,10 @@ struct meter_stats {
 int meter_stats_start(struct meter_stats *ms);
 void meter_stats_end(struct meter_stats *ms);
 
-/* As meter_enable_stats(): the statistics are on as long as the descriptor is open. The fd, -errno.
+/*
+ * As meter_enable_stats(): the statistics are on as long as the descriptor is open. The fd, -errno.
+ * A child that does not answer within a second is ended: none is had from there on.
  */
-int meter_stats_enable(const struct meter_stats *ms);
+int meter_stats_enable(struct meter_stats *ms);
 
 #endif

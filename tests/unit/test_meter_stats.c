@@ -5,6 +5,7 @@
  */
 #include "meter_stats.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -32,11 +33,25 @@ static void test_descriptors(void)
 	ok(kill(ms.child, 0) != 0, "it ends when nobody wants it");
 }
 
+static void test_stopped(void)
+{
+	struct meter_stats ms;
+
+	is_int(meter_stats_start(&ms), 0, "a child that will be stopped");
+	kill(ms.child, SIGSTOP);
+	ok(meter_stats_enable(&ms) < 0, "it does not answer, which is not waited for");
+	ok(kill(ms.child, 0) != 0, "and is gone: no answer is left to come");
+	ok(meter_stats_enable(&ms) == -EPERM, "none of nobody");
+	meter_stats_end(&ms);
+}
+
 int main(void)
 {
-	if (geteuid() != 0)
+	if (geteuid() != 0) {
 		skip("statistics", "needs root");
-	else
+	} else {
 		test_descriptors();
+		test_stopped();
+	}
 	return tap_done();
 }
