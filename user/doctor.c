@@ -217,6 +217,7 @@ static void tell_memory(const struct doctor_facts *f, char *buf, size_t size)
 	const struct doctor_env *env = &f->env;
 	uint64_t missing = doctor_missing_caps(env, DOCTOR_BIT(DOCTOR_CAP_SYS_PTRACE));
 
+	doctor_tell_proc(env, buf, size);
 	if (env->ptrace_scope == 3)
 		doctor_tell(buf, size,
 			    "kernel.yama.ptrace_scope is 3: no process may read another");

@@ -50,6 +50,7 @@ struct doctor_env {
 	char config_path[64]; /* where the configuration was found; "" nowhere */
 	uint32_t config_on;   /* 1 << DOCTOR_CONFIG_x: built in or a module. Without a path: 0 */
 	bool has_btf;         /* /sys/kernel/btf/vmlinux */
+	bool lacks_proc;      /* no file system of processes is mounted at /proc */
 	bool is_root;         /* effective user */
 	uint64_t caps;        /* effective: 1 << CAP_x */
 	uint64_t bounding;    /* what this process could ever have */

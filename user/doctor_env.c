@@ -98,6 +98,7 @@ void doctor_env_read(struct doctor_env *ret_env)
 	rights_read_lockdown(env.lockdown, sizeof(env.lockdown));
 	find_config(&env);
 	env.has_btf = access(BTF_FILE, R_OK) == 0;
+	env.lacks_proc = access("/proc/self/stat", R_OK) != 0;
 	if (rights_read_capabilities(&env.caps))
 		env.caps = 0;
 	env.bounding = read_bounding();

@@ -19,6 +19,7 @@ struct doctor_thing_row {
 	uint64_t caps;
 	uint32_t configs;
 	bool btf, perf; /* needs the kernel's BTF; goes through perf_event_open() */
+	bool proc;      /* finds its place by /proc */
 	bool optional;
 	const char *lost;
 };
@@ -44,6 +45,9 @@ __attribute__((format(printf, 3, 4))) void doctor_tell(char *buf, size_t size, c
 /* Those of wanted that this process lacks. */
 uint64_t doctor_missing_caps(const struct doctor_env *env, uint64_t wanted);
 void doctor_tell_caps(const struct doctor_env *env, uint64_t missing, char *buf, size_t size);
+
+/* Where /proc is missing: that. */
+void doctor_tell_proc(const struct doctor_env *env, char *buf, size_t size);
 
 /* What stands in the way whatever the attempt was answered, but for capabilities. */
 void doctor_tell_static(const struct doctor_env *env, const struct doctor_thing_row *t, char *buf,

@@ -38,11 +38,12 @@ static const struct doctor_thing_row things[DOCTOR_THINGS] = {
 			BPF_CONFIGS | CONFIG(EVENT_TRACING) | CONFIG(FTRACE_SYSCALLS), .perf = true,
 			.optional = true, .lost = no_loss },
 	[DOCTOR_UPROBE_PERF] = { PROGRAMS, "uprobe", "5.15", PROBE_CAPS,
-				 BPF_CONFIGS | CONFIG(UPROBE_EVENTS), .perf = true,
+				 BPF_CONFIGS | CONFIG(UPROBE_EVENTS), .perf = true, .proc = true,
 				 .optional = true,
 				 .lost = "the walk of requests, unless uprobe-multi works" },
 	[DOCTOR_UPROBE_MULTI] = { PROGRAMS, "uprobe-multi", "6.6", PROBE_CAPS,
-				  BPF_CONFIGS | CONFIG(UPROBE_EVENTS), .optional = true,
+				  BPF_CONFIGS | CONFIG(UPROBE_EVENTS), .proc = true,
+				  .optional = true,
 				  .lost = "time: perf uprobes take its place, and to detach one "
 					  "takes 0.1 s" },
 	[DOCTOR_FENTRY] = { PROGRAMS, "fentry", "5.5", PROBE_CAPS,
@@ -233,6 +234,12 @@ static void tell_error(const struct doctor_env *env, const struct doctor_thing_r
 		doctor_tell(buf, size, "this kernel does not take it (%s)", name ? name : "?");
 }
 
+void doctor_tell_proc(const struct doctor_env *env, char *buf, size_t size)
+{
+	if (env->lacks_proc)
+		doctor_tell(buf, size, "/proc is not mounted here");
+}
+
 /* What stands in the way whatever the attempt was answered, but for capabilities. */
 void doctor_tell_static(const struct doctor_env *env, const struct doctor_thing_row *t, char *buf,
 			size_t size)
@@ -253,6 +260,8 @@ void doctor_tell_static(const struct doctor_env *env, const struct doctor_thing_
 		doctor_tell(buf, size, "%s %s not set in this kernel", names, n > 1 ? "are" : "is");
 	if (t->btf && !env->has_btf && !(off & CONFIG(DEBUG_INFO_BTF)))
 		doctor_tell(buf, size, "this kernel has no BTF (/sys/kernel/btf/vmlinux)");
+	if (t->proc)
+		doctor_tell_proc(env, buf, size);
 }
 
 /* Works, or not and why; unknown where only a capability is missing to find out. */

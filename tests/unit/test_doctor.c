@@ -252,6 +252,28 @@ static void test_no_btf(void)
 	doctor_report_free(&b.report);
 }
 
+static void test_no_proc(void)
+{
+	struct bed b;
+
+	set_up(&b);
+	b.facts.env.lacks_proc = true;
+	b.facts.things[DOCTOR_UPROBE_MULTI].error = -ESRCH;
+	b.facts.things[DOCTOR_UPROBE_PERF].error = -ESRCH;
+	b.layers[DOCTOR_MEMORY].result.error = b.layers[DOCTOR_WALK].result.error = -ESRCH;
+	judge(&b);
+	is_str(layer_row(&b, "memory")->reason, "/proc is not mounted here",
+	       "no /proc: no other process can be seen");
+	is_str(program_row(&b, "uprobe")->reason, "/proc is not mounted here",
+	       "nor where a uprobe goes, whatever the kernel takes");
+	is_str(layer_row(&b, "walk")->reason,
+	       "memory is off; uprobe-multi: /proc is not mounted here; "
+	       "uprobe: /proc is not mounted here",
+	       "so that there is no walk");
+	check_sane(&b, "no /proc");
+	doctor_report_free(&b.report);
+}
+
 static void test_old_kernel(void)
 {
 	struct bed b;
@@ -399,6 +421,7 @@ int main(void)
 	test_locked();
 	test_configs();
 	test_no_btf();
+	test_no_proc();
 	test_old_kernel();
 	test_hooks();
 	test_chain();
