@@ -260,6 +260,24 @@ static bool has_memory(const struct session *s)
 }
 
 /*
+ * There are statistics of a process, a device's table, or a layer that sees a plain process's
+ * calls. With --memory-only of that one no more was asked for than the times of its threads.
+ */
+static bool has_measured(const struct run *r)
+{
+	const struct session *s = r->session;
+	size_t i;
+
+	for (i = 0; i < s->n_procs; i++) {
+		if (s->targets[s->procs[i].first].kind != TARGET_PROCESS)
+			return true;
+	}
+	if (session_sees_devices(s))
+		return true;
+	return s->n_procs && (r->opts->memory_only || (s->source && source_has_shed(s->source)));
+}
+
+/*
  * The process's own statistics come first, and are on their way to the reader before the first BPF
  * program is loaded.
  */
@@ -368,7 +386,7 @@ static int investigate(struct run *r)
 		app_complain("the measurement broke off: %s", strerror(-ret));
 		return OPTS_EXIT_RUNTIME;
 	}
-	if (!r->session->n_procs && !session_sees_devices(r->session)) {
+	if (!has_measured(r)) {
 		app_complain("nothing could be measured: the report says why");
 		return OPTS_EXIT_NOT_HERE;
 	}

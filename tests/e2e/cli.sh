@@ -127,6 +127,11 @@ if [ "$(id -u)" = 0 ]; then
 	# Where the project lies, other users may not be able to look.
 	chmod 755 "$dir"
 	install -m 755 "$BRICKTOP" "$dir/bricktop"
+	capture setpriv --bounding-set=-all,+sys_ptrace timeout 30 "$BRICKTOP" attach $$ -d 100ms
+	is "$status" 77 'a process that no layer can be had of: exit status'
+	one_line 'a process that no layer can be had of'
+	like "$err" 'nothing could be measured' 'a process that no layer can be had of: is said'
+	like "$out" 'off .*CAP_BPF' 'a process that no layer can be had of: the report says why'
 	capture nobody timeout 30 "$dir/bricktop" attach 1
 	is "$status" 77 'not root: exit status'
 	is "$out" '' 'not root: nothing on stdout'
