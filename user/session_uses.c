@@ -6,11 +6,11 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "model_uses.h"
@@ -112,24 +112,25 @@ static void name_app(struct session *s, unsigned int target, struct snap_app *ap
 
 /* ---- files ------------------------------------------------------------- */
 
-/* The files that this link, a descriptor of a plain process, leads to: it says their name, as of
- * now.
+/*
+ * The files that this link, a descriptor of a plain process, leads to: it says their name, as of
+ * now. What the kernel has of the file is enough: its server, which may hang, is not asked.
  */
 static void name_linked(struct snap_target *t, const char *link)
 {
 	char path[4096];
-	struct stat st;
+	struct statx st;
 	ssize_t len;
 
-	if (stat(link, &st))
+	if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_INO, &st) || !(st.stx_mask & STATX_INO))
 		return;
 	for (size_t i = 0; i < t->n_files; i++) {
 		struct snap_file *f = &t->files[i];
 		uint64_t id[2];
 
 		memcpy(id, f->id, sizeof(id));
-		if (f->kind != SNAP_FILE_INODE || f->path[0] || st.st_ino != id[0] ||
-		    ((uint64_t)major(st.st_dev) << KERNEL_MINOR | minor(st.st_dev)) != id[1])
+		if (f->kind != SNAP_FILE_INODE || f->path[0] || st.stx_ino != id[0] ||
+		    ((uint64_t)st.stx_dev_major << KERNEL_MINOR | st.stx_dev_minor) != id[1])
 			continue;
 		len = readlink(link, path, sizeof(path) - 1);
 		path[len > 0 ? len : 0] = '\0';
