@@ -198,7 +198,58 @@ test_plain()
 	exec 9>&-
 }
 
+# A process that reads one byte of each of many files, and after each one of the same file:
+# more than the table of files holds.
+many_files()
+{
+	python3 -c '
+import os, sys
+hot = os.open(sys.argv[1] + "/hot", os.O_CREAT | os.O_RDWR)
+os.pwrite(hot, b"x", 0)
+def cold(i):
+    fd = os.open(sys.argv[1] + "/%d" % i, os.O_CREAT | os.O_RDWR)
+    os.pread(fd, 1, 0)
+    os.close(fd)
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(int(sys.argv[2])):
+    cold(i)
+    os.pread(hot, 1, 0)
+print("over", flush=True)
+sys.stdin.readline()' "$1" "$2" <"$BED_DIR/go" >"$BED_DIR/said" &
+	MANY=$!
+	bed_record "pid $MANY $(bed_start_time "$MANY")"
+}
+
+# What a full table pushes out is said, and is no other file's.
+test_pushed_out()
+{
+	local dir=$BED_DIR/b1.xfs/many n=12000 seen
+
+	mkdir -p "$dir"
+	: >"$BED_DIR/said"
+	many_files "$dir" "$n"
+	exec 9>"$BED_DIR/go"
+	ok "a process with many files" bed_poll 10 grep -q ready "$BED_DIR/said"
+	ok "attached" measure_attach many "$MANY"
+	echo go >&9
+	ok "its calls" bed_poll 60 grep -q over "$BED_DIR/said"
+	ok "its report" measure_finish many
+	is "$(measure_get many ".files[] | select(.inode == $(stat -c %i "$dir/hot")) | .reads")" \
+		"$n" "the file that is used all the time keeps its place: its reads are all there"
+	seen=$(measure_get many .seen.files)
+	ok "$n files: $seen were seen, more than the table holds, and none twice" \
+		eval "[ $seen -gt 8192 ] && [ $seen -le $((n + 2)) ]"
+	ok "of which it is said how many were pushed out again" \
+		eval "[ $(measure_get many .seen.files_pushed_out) -ge $((seen - 8192)) ]"
+	ok "the time of those that are known is a part of the whole" \
+		eval "measure_get many '.seen.files_pct > 1 and .seen.files_pct < 100' |
+			grep -qx true"
+	exec 9>&-
+}
+
 { bed_brick b1 && bed_client c1 b1; } || bail_out "no brick"
 test_gluster
 test_plain
+test_pushed_out
 done_testing
