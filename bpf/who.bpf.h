@@ -23,6 +23,7 @@ enum {
 	FUSE_ITABLE = 0x18,
 	FUSE_INODE = 0x30,  /* loc.inode */
 	FUSE_PARENT = 0x38, /* loc.parent */
+	FUSE_END = 0xe0,    /* behind fd, wherever that is (struct wire_layout) */
 };
 
 static __always_inline int who_set(struct walk *w, const __u64 gfid[2], __u32 kind)
@@ -81,9 +82,9 @@ static __always_inline void who_fuse(struct walk *w, const struct wire_layout *l
 {
 	__u64 at = w->state + FUSE_ITABLE, fd, itable, inode, parent;
 
-	if (bpf_probe_read_user(w->raw, FUSE_PARENT + 8 - FUSE_ITABLE, (const void *)at) ||
-	    bpf_probe_read_user(&fd, sizeof(fd), (const void *)(w->state + l->fuse_fd)))
+	if (bpf_probe_read_user(w->raw, FUSE_END - FUSE_ITABLE, (const void *)at))
 		return;
+	fd = raw_u64(w, l->fuse_fd - FUSE_ITABLE);
 	itable = raw_u64(w, 0);
 	inode = raw_u64(w, FUSE_INODE - FUSE_ITABLE);
 	parent = raw_u64(w, FUSE_PARENT - FUSE_ITABLE);
