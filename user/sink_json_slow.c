@@ -89,7 +89,7 @@ static json_t *op_json(const struct snap_slow *op)
 
 	return json_pack(
 		"{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:{s:I, s:o}, s:o}",
+		"s:b, s:{s:I, s:o}, s:o}",
 		"start", name(sink_fmt_time(start, sizeof(start), op->wall_ns)), "start_unix_us",
 		(json_int_t)(op->wall_ns / 1000), "root", name(op->root), "origin",
 		name(op->origin), "op", name(op->op), "incl_us", us(true, op->incl_ns), "limit_us",
@@ -97,8 +97,9 @@ static json_t *op_json(const struct snap_slow *op)
 		"bytes", known(op->has_bytes, op->bytes), "failed", op->failed, "errno",
 		known(op->error != 0, (uint64_t)op->error), "unsplit", name(op->unsplit), "file",
 		file_json(op), "ino", known(op->ino != 0, op->ino), "application", app_json(op),
-		"thread", thread_json(op), "more", "calls", (json_int_t)op->more_calls, "self_us",
-		us(true, op->more_ns), "layers", rows_json(op));
+		"thread", thread_json(op), "covered", !op->uncovered, "more", "calls",
+		(json_int_t)op->more_calls, "self_us", us(true, op->more_ns), "layers",
+		rows_json(op));
 }
 
 json_t *sink_json_slow(const struct snap_slows *slow)

@@ -137,6 +137,13 @@ static void put_head(FILE *out, const struct snap_slow *op, const struct sink_st
 				   op->unsplit);
 		sink_fmt_flow_end(&flow);
 	}
+	if (op->uncovered) {
+		sink_fmt_flow_begin(&flow, out, st, "", 4);
+		sink_fmt_flow_item(&flow, 0,
+				   "layers were off while it ran: not all of its calls "
+				   "are known");
+		sink_fmt_flow_end(&flow);
+	}
 }
 
 static void put_figure(FILE *out, const struct sink_style *st, struct snap_num ns)

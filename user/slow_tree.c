@@ -130,8 +130,12 @@ static void fill_frame(const struct tree *tr, const struct wire_dump_frame *f,
 
 	row->at_ns = since_begin(tr, f->begin);
 	row->incl_ns = (double)incl;
-	/* what could not be split has no self times; nor has a frame that went wrong */
-	row->self_ns.valid = !tr->op->head.unsplit && f->covered <= incl;
+	/*
+	 * What could not be split has no self times; nor has a frame that went wrong, nor one whose
+	 * calls were not all seen.
+	 */
+	row->self_ns.valid = !tr->op->head.unsplit && f->covered <= incl &&
+			     !(tr->op->head.uncovered && f->flags & WIRE_FRAME_ON_THREAD);
 	if (row->self_ns.valid)
 		row->self_ns.v = (double)(incl - f->covered);
 	if (f->flags & WIRE_FRAME_ON_THREAD)
@@ -194,6 +198,7 @@ static void fill_head(const struct slow_op *op, const struct slow_view *view, st
 	out->incl_ns = (double)op->incl_ns;
 	out->limit_ns = (double)op->limit_ns;
 	strncpy(out->unsplit, unsplit ?: "unknown", sizeof(out->unsplit) - 1);
+	out->uncovered = head->uncovered;
 	out->more_calls = op->more_calls;
 	out->more_ns = (double)op->more_ns;
 	out->has_bytes = named.has_bytes && head->result >= 0;
@@ -218,6 +223,7 @@ static void fill_who(const struct wire_who *who, struct snap_slow *out)
 	out->uid = who->uid;
 }
 
+/* Where it took the most time, if all of it is known. */
 static void mark_longest(struct snap_slow *out)
 {
 	struct snap_slow_row *longest = NULL;
@@ -227,7 +233,8 @@ static void mark_longest(struct snap_slow *out)
 
 		if (row->tid && !out->tid)
 			out->tid = row->tid;
-		if (row->self_ns.valid && (!longest || row->self_ns.v > longest->self_ns.v))
+		if (!out->uncovered && row->self_ns.valid &&
+		    (!longest || row->self_ns.v > longest->self_ns.v))
 			longest = row;
 	}
 	if (longest)

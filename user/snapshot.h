@@ -191,6 +191,7 @@ struct snap_slow {
 	bool failed;
 	int error;        /* errno, where failed */
 	char unsplit[32]; /* why it could not be split, as in "lost"; "" */
+	bool uncovered;   /* layers were off while it ran: what they took is not all known */
 	char gfid[40];    /* of the file, or where is_entry of its directory; "" */
 	bool is_entry;    /* a name that was not known as a file (yet) */
 	uint64_t ino;     /* of the file that it read or wrote; 0: not known */

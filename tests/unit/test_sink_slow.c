@@ -102,6 +102,7 @@ static struct snap_slow ops[] = {
 	  .incl_ns = 9000 * US,
 	  .limit_ns = 5000 * US,
 	  .unsplit = "ledger",
+	  .uncovered = true,
 	  .bytes = 131072,
 	  .has_bytes = true,
 	  .rows = &rows[6],

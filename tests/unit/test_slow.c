@@ -351,12 +351,33 @@ static void test_odd_share(void)
 	end();
 }
 
+/* Layers were off for a part of it: what is missing below its last frame nobody knows. */
+static void test_uncovered(void)
+{
+	const struct slow_config config = { .wanted = "1ms", .limit_ns = MS, .n_targets = 1 };
+	const struct snap_slow *op;
+	size_t len;
+
+	begin(&config);
+	len = make_record(9 * MS);
+	record.head.uncovered = 1;
+	is_int(slow_take(slow, &record, len), 0, "one that was not seen whole");
+	op = &report()->ops[0];
+	ok(op->uncovered && !op->unsplit[0], "is said to be that");
+	ok(op->rows[0].self_ns.valid && op->rows[1].self_ns.valid, "above its thread all is known");
+	ok(!op->rows[2].self_ns.valid, "who made the calls has no self time");
+	for (size_t i = 0; i < op->n_rows; i++)
+		ok(!op->rows[i].longest, "row %zu is not said to be the longest", i);
+	end();
+}
+
 int main(void)
 {
 	test_bounded();
 	test_kinds();
 	test_tree();
 	test_odd_trees();
+	test_uncovered();
 	test_bad();
 	test_shares();
 	test_odd_share();
