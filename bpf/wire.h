@@ -8,6 +8,7 @@
 #define BRICKTOP_WIRE_H
 
 #include "hist.h"
+#include "wire_subs.h"
 #include "wire_who.h"
 
 /* What kind of root a request has; WIRE_ROOT_APP is an application's syscall on a mount. */
@@ -219,54 +220,6 @@ enum wire_check {
 #define WIRE_SYSCALL_ENUM(name, by) WIRE_SYS_##name,
 enum wire_syscall { WIRE_SYS_NONE, WIRE_SYSCALLS(WIRE_SYSCALL_ENUM) WIRE_SYSCALL_COUNT };
 _Static_assert(WIRE_SYSCALL_COUNT <= 256, "a sub has 8 bits");
-
-/*
- * Subs of the layers below the syscall, as they are shown. A wait that the kernel announces by an
- * event is met at the event and lasts as long as the thread then sleeps, be it not at all.
- */
-#define WIRE_XFS(X)                \
-	X(SELF, "xfs")             \
-	X(LOCK, "xfs lock wait")   \
-	X(GRANT, "xfs log grant")  \
-	X(ICLOG, "xfs log iclog")  \
-	X(CIL, "xfs log cil")      \
-	X(FORCE, "xfs log force")  \
-	X(ALLOC, "xfs allocation") \
-	X(META, "xfs metadata read")
-
-#define WIRE_THROTTLE(X)     \
-	X(WRITE, "throttle") \
-	X(FAULT, "throttle in a page fault")
-
-#define WIRE_WRITEBACK(X)         \
-	X(WAIT, "writeback wait") \
-	X(READ, "folio read")
-
-/* As the waiting thread felt it; what was in flight for it at several stages counts at the last. */
-#define WIRE_BLK(X)                                                                       \
-	X(HELD, "block held back") /* before there is a request: cgroup limits, no tag */ \
-	X(QUEUE, "block queue")    /* of a request, until the driver has it */            \
-	X(DEVICE, "block device")                                                         \
-	X(FLUSH, "block flush") /* of the device's cache */                               \
-	X(ANY, "block wait")    /* for I/O of which nothing else is known */
-
-#define WIRE_SCHED(X)             \
-	X(PREEMPTED, "preempted") \
-	X(WAKEUP, "wakeup") /* from the end of the I/O that it slept for until it ran */
-
-#define WIRE_XFS_ENUM(name, text)       WIRE_XFS_##name,
-#define WIRE_THROTTLE_ENUM(name, text)  WIRE_THROTTLE_##name,
-#define WIRE_WRITEBACK_ENUM(name, text) WIRE_WRITEBACK_##name,
-#define WIRE_BLK_ENUM(name, text)       WIRE_BLK_##name,
-#define WIRE_SCHED_ENUM(name, text)     WIRE_SCHED_##name,
-enum wire_xfs { WIRE_XFS_NONE, WIRE_XFS(WIRE_XFS_ENUM) WIRE_XFS_COUNT };
-enum wire_throttle { WIRE_THROTTLE_NONE, WIRE_THROTTLE(WIRE_THROTTLE_ENUM) WIRE_THROTTLE_COUNT };
-enum wire_writeback {
-	WIRE_WRITEBACK_NONE,
-	WIRE_WRITEBACK(WIRE_WRITEBACK_ENUM) WIRE_WRITEBACK_COUNT
-};
-enum wire_blk { WIRE_BLK_NONE, WIRE_BLK(WIRE_BLK_ENUM) WIRE_BLK_COUNT };
-enum wire_sched { WIRE_SCHED_NONE, WIRE_SCHED(WIRE_SCHED_ENUM) WIRE_SCHED_COUNT };
 
 /* Entry of wire_cfg.syscalls: the sub, and whether the call's first argument is a descriptor. */
 #define WIRE_SYS_BY_PATH 0
