@@ -9,9 +9,6 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define REQ_OP_MASK  0xff /* of cmd_flags (include/linux/blk_types.h) */
-#define REQ_OP_FLUSH 2
-
 /* Kernel stacks are this large and aligned to it: x86-64 without KASAN, arm64 with 4 KiB pages. */
 #define STACK_BYTES 16384
 
@@ -70,20 +67,12 @@ int BPF_PROG(on_complete, struct request *rq, int error, unsigned int nr_bytes)
 {
 	struct bio *bio = rq->bio;
 	struct io_notes *notes;
-	struct io_note *note;
 
 	/* only the last part of what completes in parts */
 	if (!bio || nr_bytes < rq->__data_len)
 		return 0;
 	notes = find_waiter(bio);
-	if (!notes)
-		return 0;
-	note = &notes->note[__sync_fetch_and_add(&notes->n, 1) % IO_NOTES];
-	note->start = rq->start_time_ns;
-	note->issue = rq->io_start_time_ns;
-	note->flags = (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH || !rq->__data_len ?
-			      IO_NOTE_FLUSH :
-			      0;
-	note->done = bpf_ktime_get_ns();
+	if (notes)
+		io_note_request(notes, rq);
 	return 0;
 }

@@ -59,6 +59,7 @@ struct dump_span_head {
 	__u32 claimed;
 	__u16 frame;
 	__u8 failed, n_parts;
+	__u64 joined;
 };
 _Static_assert(sizeof(struct dump_span_head) + WIRE_SPAN_PARTS * sizeof(struct wire_span_part) ==
 		       sizeof(struct wire_span),

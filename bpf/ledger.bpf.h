@@ -291,13 +291,13 @@ struct local_record {
 	struct wire_span span;
 };
 
-static __always_inline void write_local(struct local_record *out, const struct ledger *l,
+static __always_inline void write_local(struct local_record *out, __u32 tid,
 					const struct span *span, const struct span_detail *d,
 					const struct wire_slot_key *key)
 {
 	__builtin_memset(&out->head, 0, sizeof(out->head));
 	__builtin_memset(&out->who, 0, sizeof(out->who));
-	out->head.tid = l->tid;
+	out->head.tid = tid;
 	out->head.target = key->target;
 	out->head.op = key->op;
 	out->head.root = WIRE_ROOT_LOCAL;
@@ -311,6 +311,7 @@ static __always_inline void write_local(struct local_record *out, const struct l
 	out->span.frame = 0xffff;
 	out->span.failed = !!(span->state & SPAN_FAILED);
 	out->span.n_parts = d ? d->n_parts : 1;
+	out->span.joined = 0;
 	if (d) {
 		__builtin_memcpy(out->span.part, d->part, sizeof(d->part));
 		return;
@@ -325,7 +326,7 @@ static __always_inline void write_local(struct local_record *out, const struct l
 	};
 }
 
-static __always_inline void keep_slow_local(const struct ledger *l, const struct span *span,
+static __always_inline void keep_slow_local(__u32 tid, const struct span *span,
 					    const struct span_detail *d,
 					    const struct wire_slot_key *key)
 {
@@ -343,35 +344,46 @@ static __always_inline void keep_slow_local(const struct ledger *l, const struct
 		slow_drop(key->target, row);
 		return;
 	}
-	write_local(out, l, span, d, key);
+	write_local(out, tid, span, d, key);
 	bpf_ringbuf_submit(out, BPF_RB_NO_WAKEUP);
 }
 
 /*
- * A span that no request claimed is its process's own file operation: it stands for itself, each
- * part under a row of its own (root local, op = its outermost sub). 1 where it was entered. A
- * global function: verified by itself.
+ * Enter an operation of a process's own: it stands for itself, each part under a row of its own
+ * (root local, op = its outermost sub). d: its parts, or NULL. A global function: verified by
+ * itself.
  */
-__noinline int span_account_local(struct ledger *l, struct span *span, __u64 number, __u32 target)
+__noinline int span_enter_local(struct span *span, struct span_detail *d, __u32 tid, __u32 target)
 {
 	struct wire_slot_key key = {};
-	struct local_span s = { .base = &key };
+	struct local_span s = { .d = d, .base = &key };
 	struct wire_pool_slot *slot;
 
-	if (!l || !span || !span_take(span, SPAN_ENTERED))
+	if (!span)
 		return 0;
 	span_key(span, &key);
 	key.target = target;
 	key.root = WIRE_ROOT_LOCAL;
 	key.op = key.sub;
 	key.top = key.layer;
-	s.d = span_detail(l, span, number);
 	slot = slot_get(&key);
 	if (slot)
-		span_add(slot, span, s.d ? s.d->part[0].self_ns : span->end - span->begin);
-	if (s.d && s.d->n_parts > 1)
-		bpf_loop(s.d->n_parts - 1, enter_local_part, &s, 0);
-	keep_slow_local(l, span, s.d, &key);
+		span_add(slot, span, d ? d->part[0].self_ns : span->end - span->begin);
+	if (d && d->n_parts > 1)
+		bpf_loop(d->n_parts - 1, enter_local_part, &s, 0);
+	keep_slow_local(tid, span, d, &key);
+	return 0;
+}
+
+/*
+ * A span that no request claimed is its process's own file operation. 1 where it was entered. A
+ * global function: verified by itself.
+ */
+__noinline int span_account_local(struct ledger *l, struct span *span, __u64 number, __u32 target)
+{
+	if (!l || !span || !span_take(span, SPAN_ENTERED))
+		return 0;
+	span_enter_local(span, span_detail(l, span, number), l->tid, target);
 	return 1;
 }
 

@@ -6,34 +6,11 @@
  * through perf: dearer for each call that is watched, and detaching a hundred of them takes 8
  * seconds.)
  */
-#include "compat.bpf.h"
-#include "traced.bpf.h"
+#include "libaio.bpf.h"
+#include "submitting.bpf.h"
 #include "uses.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
-
-#define S_IFMT  0170000
-#define S_IFDIR 0040000
-#define S_IFBLK 0060000
-#define S_IFREG 0100000
-
-/* 1 where a descriptor is a file in a file system; sockets, pipes and /dev/fuse are none. */
-static __always_inline int is_file(unsigned int fd, __u64 *ret_ino, __u32 *ret_dev)
-{
-	struct file *file = compat_task_file(bpf_get_current_task_btf(), fd);
-	struct inode *inode;
-	__u32 mode;
-
-	if (!file)
-		return 0;
-	inode = BPF_CORE_READ(file, f_inode);
-	mode = BPF_CORE_READ(inode, i_mode) & S_IFMT;
-	if (mode != S_IFREG && mode != S_IFDIR && mode != S_IFBLK)
-		return 0;
-	*ret_ino = BPF_CORE_READ(inode, i_ino);
-	*ret_dev = BPF_CORE_READ(inode, i_sb, s_dev);
-	return 1;
-}
 
 /* What is known of a call by its number; 0: not watched. */
 static __always_inline __u32 syscall_entry(long nr)
@@ -43,10 +20,10 @@ static __always_inline __u32 syscall_entry(long nr)
 
 static __always_inline void begin_call(struct pt_regs *regs, __u32 entry, __u32 local_target)
 {
+	int by_fd = entry & WIRE_SYS_BY_FD;
+	struct inode *inode = by_fd ? file_inode_of_fd(PT_REGS_PARM1_SYSCALL(regs)) : NULL;
+	int counts = !by_fd || inode;
 	struct ledger *l;
-	__u64 ino = 0;
-	__u32 dev = 0;
-	int counts = !(entry & WIRE_SYS_BY_FD) || is_file(PT_REGS_PARM1_SYSCALL(regs), &ino, &dev);
 
 	l = counts ? ledger_make(local_target) : ledger_find();
 	if (!l)
@@ -62,8 +39,11 @@ static __always_inline void begin_call(struct pt_regs *regs, __u32 entry, __u32 
 	if (!counts)
 		return;
 	span_push(l, WIRE_LAYER_SYSCALL, entry, bpf_ktime_get_ns());
-	l->current.file = ino;
-	l->dev = dev;
+	l->current.file = inode ? BPF_CORE_READ(inode, i_ino) : 0;
+	l->dev = inode ? BPF_CORE_READ(inode, i_sb, s_dev) : 0;
+	if ((__u8)entry == WIRE_SYS_io_submit)
+		aio_submit(PT_REGS_PARM3_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs),
+			   l->current.begin, local_target);
 }
 
 SEC("tp_btf/sys_enter")
@@ -77,7 +57,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long nr)
 	if (h.count)
 		__sync_fetch_and_add(&h.count->calls, 1);
 	entry = syscall_entry(nr);
-	if (!entry)
+	if (!entry || entry == WIRE_SYS_REAPS)
 		return 0;
 	traced_time(&h);
 	begin_call(regs, entry, h.local_target);
@@ -150,16 +130,27 @@ __noinline int use_call(struct ledger *l, __u32 sub, __u32 target)
 	return 0;
 }
 
-static __always_inline void end_call(__u32 entry, long ret, const struct hit *h)
+static __always_inline void end_call(struct pt_regs *regs, __u32 entry, long ret,
+				     const struct hit *h)
 {
 	struct ledger *l = ledger_find();
 	__u64 now;
 
+	if (entry == WIRE_SYS_REAPS) {
+		if (ret > 0)
+			aio_reap(PT_REGS_PARM4_SYSCALL(regs), ret, h->local_target);
+		return;
+	}
 	if (l)
 		ledger_renew(l);
 	if (!l || !l->depth || l->open[0].layer != WIRE_LAYER_SYSCALL ||
 	    l->open[0].sub != (__u8)entry)
 		return; /* not a file, or begun before bricktop came */
+	if ((__u8)entry == WIRE_SYS_io_submit)
+		aio_submitted(PT_REGS_PARM3_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs),
+			      l->current.begin, ret);
+	else if ((__u8)entry == WIRE_SYS_io_uring_enter)
+		uring_end_submission(bpf_ktime_get_ns());
 	if (ret < 0)
 		l->current.failed = 1;
 	else if (moves_bytes((__u8)entry))
@@ -179,7 +170,7 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long ret)
 	if (!entry || !traced_find_current(&h))
 		return 0;
 	traced_time(&h);
-	end_call(entry, ret, &h);
+	end_call(regs, entry, ret, &h);
 	traced_end(&h);
 	return 0;
 }

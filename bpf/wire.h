@@ -35,6 +35,8 @@ enum wire_origin { WIRE_ORIGIN_USER = 0, WIRE_ORIGIN_INTERNAL = 1 };
 #define WIRE_LAYER_WRITEBACK    4
 #define WIRE_LAYER_BLOCK        5
 #define WIRE_LAYER_SCHED        6
+#define WIRE_LAYER_AIO          7
+#define WIRE_LAYER_URING        8
 #define WIRE_LAYER_XLATOR       64
 
 /*
@@ -128,6 +130,7 @@ enum wire_loss {
 	WIRE_LOST_UNKNOWN,    /* frames of an xlator that is in no known graph */
 	WIRE_LOST_SKIPPED,    /* by duty cycle (not seen below the xlators) or filter limits */
 	WIRE_LOST_MARKS,      /* shared frames whose entries were not all seen: shown as a group */
+	WIRE_LOST_BEFORE, /* not lost, only not seen whole: operations begun before bricktop came */
 	WIRE_LOSSES,
 };
 
@@ -221,9 +224,13 @@ enum wire_check {
 enum wire_syscall { WIRE_SYS_NONE, WIRE_SYSCALLS(WIRE_SYSCALL_ENUM) WIRE_SYSCALL_COUNT };
 _Static_assert(WIRE_SYSCALL_COUNT <= 256, "a sub has 8 bits");
 
-/* Entry of wire_cfg.syscalls: the sub, and whether the call's first argument is a descriptor. */
+/*
+ * Entry of wire_cfg.syscalls: the sub, and whether the call's first argument is a descriptor. REAPS
+ * alone: a call that fetches results of asynchronous operations, which is no file operation itself.
+ */
 #define WIRE_SYS_BY_PATH 0
 #define WIRE_SYS_BY_FD   0x100
+#define WIRE_SYS_REAPS   0x200
 #define WIRE_SYS_NUMBERS 512
 
 /* ---- configuration: what the collector tells the programs -------------- */
@@ -252,9 +259,9 @@ struct wire_duty {
 
 /* Map "procs": tgid -> how to read that process, and what it showed. */
 struct wire_proc {
-	__u16 layout; /* index into the map "layouts" */
-	__u8 root;    /* enum wire_root of requests at its top callback */
-	__u8 pad;
+	__u16 layout;       /* index into the map "layouts" */
+	__u8 root;          /* enum wire_root of requests at its top callback */
+	__u8 has_aio;       /* 1: asynchronous operations of frames of it were seen */
 	__u16 local_target; /* target that its own file operations are shown under */
 	__u16 pad2;
 	__u32 first_tid; /* first thread that hit a probe, and another one: the proof that */
@@ -308,6 +315,7 @@ struct wire_node_key {
 
 #define WIRE_NODE_ROOT 1 /* protocol/server or mount/fuse: shared by a process's targets */
 #define WIRE_NODE_HOP  2 /* io-threads: what it winds runs on another thread */
+#define WIRE_NODE_AIO  4 /* storage/posix: may wait for asynchronous operations */
 
 struct wire_node {
 	__u16 target; /* WIRE_MAX_TARGETS: of a brick that is not looked at */
@@ -404,9 +412,10 @@ struct wire_span {
 	__u32 claimed;    /* 0: by nobody yet */
 	__u16 frame;      /* index of the frame that claimed it; 0xffff: none did */
 	__u8 failed, n_parts;
+	__u64 joined; /* address of the frame that its control block names; 0: it is a thread's */
 	struct wire_span_part part[WIRE_SPAN_PARTS];
 };
-_Static_assert(sizeof(struct wire_span) == 40 + 24 * WIRE_SPAN_PARTS, "wire_span");
+_Static_assert(sizeof(struct wire_span) == 48 + 24 * WIRE_SPAN_PARTS, "wire_span");
 
 #define WIRE_DUMP_ANY  1 /* as one of so many that were asked for */
 #define WIRE_DUMP_SLOW 2 /* for its length */
@@ -422,8 +431,8 @@ struct wire_dump {
 	__u32 n_frames, n_spans;
 	__u32 n_marks;
 	__s32 op_errno;
-	__s32 stack_error;          /* where result < 0: the stack's last error, and the layer of */
-	__u16 raiser;               /* who raised it (0: nobody that is known) */
+	__s32 stack_error; /* where result < 0: the stack's last error, and the layer of */
+	__u16 raiser;      /* who raised it (0: nobody that is known) */
 	__u8 raiser_known;
 	__u8 uncovered; /* 1: layers were off while it ran (WIRE_SUB_UNCOVERED) */
 	/* then a wire_who, n_frames wire_dump_frame, n_spans wire_span, n_marks wire_dump_marks */

@@ -40,11 +40,31 @@
 	X(PREEMPTED, "preempted") \
 	X(WAKEUP, "wakeup") /* from the end of the I/O that it slept for until it ran */
 
+/*
+ * Asynchronous operations, each from the call that submits it to its completion. SUBMIT lies inside
+ * one: the submitting thread was in that call, and nothing was in flight. REAP is behind one that a
+ * request waits for: until the process has fetched the result.
+ */
+#define WIRE_AIO(X)             \
+	X(READ, "aio read")     \
+	X(WRITE, "aio write")   \
+	X(FSYNC, "aio fsync")   \
+	X(SUBMIT, "aio submit") \
+	X(REAP, "aio reap")
+
+#define WIRE_URING(X)              \
+	X(READ, "io_uring read")   \
+	X(WRITE, "io_uring write") \
+	X(FSYNC, "io_uring fsync") \
+	X(SUBMIT, "io_uring submit")
+
 #define WIRE_XFS_ENUM(name, text)       WIRE_XFS_##name,
 #define WIRE_THROTTLE_ENUM(name, text)  WIRE_THROTTLE_##name,
 #define WIRE_WRITEBACK_ENUM(name, text) WIRE_WRITEBACK_##name,
 #define WIRE_BLK_ENUM(name, text)       WIRE_BLK_##name,
 #define WIRE_SCHED_ENUM(name, text)     WIRE_SCHED_##name,
+#define WIRE_AIO_ENUM(name, text)       WIRE_AIO_##name,
+#define WIRE_URING_ENUM(name, text)     WIRE_URING_##name,
 enum wire_xfs { WIRE_XFS_NONE, WIRE_XFS(WIRE_XFS_ENUM) WIRE_XFS_COUNT };
 enum wire_throttle { WIRE_THROTTLE_NONE, WIRE_THROTTLE(WIRE_THROTTLE_ENUM) WIRE_THROTTLE_COUNT };
 enum wire_writeback {
@@ -53,5 +73,7 @@ enum wire_writeback {
 };
 enum wire_blk { WIRE_BLK_NONE, WIRE_BLK(WIRE_BLK_ENUM) WIRE_BLK_COUNT };
 enum wire_sched { WIRE_SCHED_NONE, WIRE_SCHED(WIRE_SCHED_ENUM) WIRE_SCHED_COUNT };
+enum wire_aio { WIRE_AIO_NONE, WIRE_AIO(WIRE_AIO_ENUM) WIRE_AIO_COUNT };
+enum wire_uring { WIRE_URING_NONE, WIRE_URING(WIRE_URING_ENUM) WIRE_URING_COUNT };
 
 #endif

@@ -367,8 +367,10 @@ int attach_each_program(const char *object,
  * where. */
 static bool is_auto(const struct bpf_program *prog)
 {
+	const char *section = bpf_program__section_name(prog);
+
 	return bpf_program__fd(prog) >= 0 &&
-	       !strncmp(bpf_program__section_name(prog), "tp_btf/", 7);
+	       (!strncmp(section, "tp_btf/", 7) || !strncmp(section, "fentry/", 7));
 }
 
 static void detach_object(struct attach *a, size_t obj)

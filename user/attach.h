@@ -46,7 +46,7 @@ int attach_each_program(const char *object,
 			int (*fn)(void *arg, const char *section, const char *prog), void *arg);
 
 /*
- * Attach all loaded programs of an object whose section says where (tp_btf/...), iterators aside.
+ * Attach all loaded programs of an object whose section says where (tp_btf/..., fentry/...).
  * Where a step's program cannot be attached, none of the object's stay. 0, also where they are
  * attached already, or -errno and the reason.
  */

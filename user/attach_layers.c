@@ -21,6 +21,16 @@
 
 /* ---- attaching --------------------------------------------------------- */
 
+/* From now on the calls of libaio are looked at as well. */
+static int open_aio(struct source *src)
+{
+	__u32 zero = 0, on = 1;
+
+	return bpf_map_update_elem(attach_map_fd(src->attach, "aio_on"), &zero, &on, BPF_ANY) ?
+		       -errno :
+		       0;
+}
+
 int source_attach_layer(struct source *src, unsigned int number, char *err, size_t err_size)
 {
 	const struct layer *layer = layer_get(number);
@@ -29,7 +39,10 @@ int source_attach_layer(struct source *src, unsigned int number, char *err, size
 	if (number == LAYER_DEVICES)
 		return source_attach_devices(src, number, err, err_size);
 	ret = attach_load(src->attach, layer->object, NULL, err, err_size);
-	return ret ?: attach_auto(src->attach, layer->object, err, err_size);
+	ret = ret ?: attach_auto(src->attach, layer->object, err, err_size);
+	if (!ret && number == LAYER_AIO)
+		ret = open_aio(src);
+	return ret;
 }
 
 /* Without processes there is nothing that a ledger could be of. */

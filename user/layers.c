@@ -21,6 +21,8 @@ static const char *const wire_syscall_names[WIRE_SYSCALL_COUNT] = { WIRE_SYSCALL
 #define TEXT_WRITEBACK(id, text) [WIRE_WRITEBACK_##id] = text,
 #define TEXT_BLK(id, text)       [WIRE_BLK_##id] = text,
 #define TEXT_SCHED(id, text)     [WIRE_SCHED_##id] = text,
+#define TEXT_AIO(id, text)       [WIRE_AIO_##id] = text,
+#define TEXT_URING(id, text)     [WIRE_URING_##id] = text,
 static const char *const wire_xfs_names[WIRE_XFS_COUNT] = { WIRE_XFS(TEXT_XFS) };
 static const char *const wire_throttle_names[WIRE_THROTTLE_COUNT] = { WIRE_THROTTLE(
 	TEXT_THROTTLE) };
@@ -28,6 +30,8 @@ static const char *const wire_writeback_names[WIRE_WRITEBACK_COUNT] = { WIRE_WRI
 	TEXT_WRITEBACK) };
 static const char *const wire_blk_names[WIRE_BLK_COUNT] = { WIRE_BLK(TEXT_BLK) };
 static const char *const wire_sched_names[WIRE_SCHED_COUNT] = { WIRE_SCHED(TEXT_SCHED) };
+static const char *const wire_aio_names[WIRE_AIO_COUNT] = { WIRE_AIO(TEXT_AIO) };
+static const char *const wire_uring_names[WIRE_URING_COUNT] = { WIRE_URING(TEXT_URING) };
 
 /* Of the host table of block devices. */
 #define TEXT_DEV(id, text) [WIRE_DEV_##id] = text,
@@ -169,7 +173,10 @@ void layers_fill_syscalls(unsigned short *numbers, unsigned int n)
 	static const struct {
 		long nr;
 		unsigned int entry;
-	} watched[] = { WIRE_SYSCALLS(SYSCALL_ENTRY) };
+	} watched[] = {
+		WIRE_SYSCALLS(SYSCALL_ENTRY){ SYS_io_getevents, WIRE_SYS_REAPS },
+		{ SYS_io_pgetevents, WIRE_SYS_REAPS },
+	};
 	size_t i;
 
 	for (i = 0; i < SUBS_COUNT(watched); i++) {

@@ -20,9 +20,12 @@ static bool is_request(enum wire_root root)
 	return root == WIRE_ROOT_BRICK || root == WIRE_ROOT_CLIENT;
 }
 
-/* Calls that move data: "read", "pwrite64", "copy_file_range"; not "readdir", "readlink". */
+/* Calls that move data: "read", "pwrite64", "aio read"; not "readdir", "readlink". */
 static bool moves_bytes(const char *name)
 {
+	const char *last = strrchr(name, ' ');
+
+	name = last ? last + 1 : name;
 	if (!strncmp(name, "readdir", 7) || !strncmp(name, "readlink", 8))
 		return false;
 	if (!strcmp(name, "copy_file_range"))

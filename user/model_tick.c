@@ -43,11 +43,12 @@ static void fill_lost(const struct model_losses *from, struct snap_lost *l)
 	l->order = n[WIRE_LOST_ORDER].win;
 	l->unknown_xlator = n[WIRE_LOST_UNKNOWN].win;
 	l->marks = n[WIRE_LOST_MARKS].win;
+	l->begun_before = n[WIRE_LOST_BEFORE].win;
 	l->recursion = from->recursion.win;
 	l->has_recursion = from->has_recursion;
 	l->uprobe_missed = from->uprobe_missed.win;
 	l->has_uprobe_missed = from->has_uprobe_missed;
-	l->total = l->recursion + l->uprobe_missed;
+	l->total = l->recursion + l->uprobe_missed - l->begun_before;
 	for (unsigned int i = 0; i < WIRE_LOSSES; i++)
 		l->total += n[i].win;
 }

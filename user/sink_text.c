@@ -355,11 +355,12 @@ static void put_lost(FILE *out, const struct snap_lost *l, const char *whose,
 		{ l->recursion, "probes that hit while one was running" },
 		{ l->uprobe_missed, "uprobe hits missed by the kernel" },
 		{ l->storage_busy, "hits that found task storage busy or full" },
+		{ l->begun_before, "asynchronous operations begun before it looked: no loss" },
 	};
 	struct sink_flow flow;
 	char buf[32];
 
-	if (l->total == 0)
+	if (l->total == 0 && l->begun_before == 0)
 		return;
 	sink_fmt_flow_begin(&flow, out, st, "lost", LABEL_COLUMNS);
 	if (whose)
@@ -503,18 +504,17 @@ static bool sees_calls(const struct snapshot *snap)
 /* A plain process has no requests, and keeps no count of its calls. */
 static void put_no_ops(FILE *out, const struct snapshot *snap, const struct snap_target *t)
 {
-	if (strcmp(t->kind, "process") == 0 && snap->memory_only)
-		fputs("\n  not a GlusterFS brick or client: nothing is known without probes\n",
-		      out);
-	else if (strcmp(t->kind, "process") == 0)
-		fputs(sees_calls(snap) ?
-			      "\n  it made no file operation in this window\n" :
-			      "\n  its file operations were not looked at: syscall is off\n",
-		      out);
+	const char *why = "no operation finished in this window";
+
+	if (strcmp(t->kind, "process") != 0)
+		why = snap->memory_only ? "no operation was counted" : why;
+	else if (snap->memory_only)
+		why = "not a GlusterFS brick or client: nothing is known without probes";
+	else if (sees_calls(snap))
+		why = "it made no file operation in this window";
 	else
-		fputs(snap->memory_only ? "\n  no operation was counted\n" :
-					  "\n  no operation finished in this window\n",
-		      out);
+		why = "its file operations were not looked at: syscall is off";
+	fprintf(out, "\n  %s\n", why);
 }
 
 static int put_target(FILE *out, const struct snapshot *snap, int target,

@@ -150,8 +150,8 @@ below_met()
 	[ -z "${4-}" ] || between "$(below_count "$1" "$2")" "$4" 1e9 "$1: $2 fired"
 }
 
-# below_start NAME LOAD ARGUMENT...: the load, waiting for its start.
-below_start()
+# below_launch NAME COMMAND...: a load of its own making, waiting for its start.
+below_launch()
 {
 	local name=$1
 
@@ -159,11 +159,31 @@ below_start()
 	mkfifo "$BED_DIR/$name.go" || return 1
 	(
 		[ -z "$BED_BELOW_CGROUP" ] || echo "$BASHPID" >"$BED_BELOW_CGROUP/tasks"
-		exec "$BELOW" "$@" <"$BED_DIR/$name.go" >"$BED_DIR/$name.clocks" \
-			2>"$BED_DIR/$name.load-err"
+		read -r _ <"$BED_DIR/$name.go"
+		exec "$@" <<<go >"$BED_DIR/$name.clocks" 2>"$BED_DIR/$name.load-err"
 	) &
 	bed_set "$name" PID $!
 	bed_record "pid $! $(bed_start_time $!)"
+}
+
+# below_start NAME MODE ARGUMENT...: below.c's load.
+below_start() { below_launch "$1" "$BELOW" "${@:2}"; }
+
+# below_fio NAME FILE OPTION... --name=JOB OPTION...: fio on a file that is there, as one
+# process, under bricktop; NAME.clocks is its report.
+below_fio()
+{
+	local name=$1
+
+	below_launch "$name" fio --filename="$2" --thread --randseed=1 --allow_file_create=0 \
+		--output-format=json "${@:3}" &&
+		attach_start "$name-look" "$(bed_get "$name" PID)" --json && below_finish "$name"
+}
+
+# below_fio_job NAME JOB FILTER
+below_fio_job()
+{
+	jq --arg job "$2" ".jobs[] | select(.jobname == \$job) | $3" "$BED_DIR/$1.clocks"
 }
 
 # below_finish NAME: lets it run, waits for it, and ends bricktop; its report is NAME.json.

@@ -14,8 +14,10 @@
 
 #include "tap.h"
 
-static const char *const multi[] = { "multi", "btf", "12args", "8args", NULL };
-static const char *const perf[] = { "perf", "btf", "12args", "8args", NULL };
+static const char *const multi[] = { "multi", "btf", "12args", "8args", "7args",
+				     "cqe",   "req", "sqe",    "tp",    NULL };
+static const char *const perf[] = { "perf", "btf", "12args", "8args", "7args",
+				    "cqe",  "req", "sqe",    "tp",    NULL };
 
 static struct attach *open_new(unsigned int slots, unsigned int shards)
 {

@@ -84,12 +84,14 @@ static void test_syscalls(void)
 	       "pread64 names a descriptor");
 	is_int(numbers[SYS_openat], WIRE_SYS_openat | WIRE_SYS_BY_PATH, "openat names a path");
 	is_int(numbers[SYS_fsync], WIRE_SYS_fsync | WIRE_SYS_BY_FD, "fsync");
+	is_int(numbers[SYS_io_getevents], WIRE_SYS_REAPS, "io_getevents only fetches results");
 	is_int(numbers[SYS_futex], 0, "futex is no file operation");
 	is_int(numbers[SYS_nanosleep], 0, "nor is nanosleep");
 	for (i = 0; i < WIRE_SYS_NUMBERS; i++)
 		watched += numbers[i] != 0;
 #ifdef SYS_open
-	is_int(watched, WIRE_SYSCALL_COUNT - 1, "all of them are watched here");
+	is_int(watched, WIRE_SYSCALL_COUNT - 1 + 2,
+	       "all of them are watched here, and two that fetch results");
 #else
 	ok(watched > 30, "those that are here are watched: %u", watched);
 #endif
@@ -126,15 +128,16 @@ static void test_lists(void)
 	parsed("syscall", all & ~OFF(SYSCALL));
 	parsed("devices,syscall", all & ~OFF(SYSCALL) & ~OFF(DEVICES));
 	parsed("syscall,throttle", all & ~OFF(SYSCALL) & ~OFF(THROTTLE) & ~OFF(WRITEBACK));
-	parsed("syscall,xfs,throttle,writeback,block,sched,devices", 0);
-	not_parsed("", "'' is no layer: syscall, xfs, throttle, writeback, block, sched, devices, "
-		       "or alone: all, none");
+	parsed("syscall,xfs,throttle,writeback,block,sched,aio,io_uring,devices", 0);
+	not_parsed("", "'' is no layer: syscall, xfs, throttle, writeback, block, sched, aio, "
+		       "io_uring, devices, or alone: all, none");
 	not_parsed("all,xfs", "or alone: all, none");
 	not_parsed("syscall,", "'' is no layer");
 	not_parsed("syscal", "'syscal'");
 	not_parsed("syscall,none", "'none'");
 	not_parsed("syscall xfs", "'syscall xfs'");
 	not_parsed("xfs", "layer 'xfs' lies in 'syscall'");
+	not_parsed("aio", "layer 'aio' lies in 'syscall'");
 }
 
 int main(void)

@@ -198,7 +198,10 @@ static void test_scalars(void)
 	is_int((long long)t->checks.orphan, 3, "orphans of this window");
 	is_int((long long)t->lost.ledger, 1 << WIRE_LOST_LEDGER, "ledger losses of this window");
 	is_int((long long)t->lost.storage_busy, 1 << WIRE_LOST_STORAGE, "storage busy");
-	is_int((long long)t->lost.total, (1 << WIRE_LOSSES) - 1 + 10 + 100, "total of all causes");
+	is_int((long long)t->lost.begun_before, 1 << WIRE_LOST_BEFORE, "begun before the window");
+	is_int((long long)t->lost.total,
+	       (1 << WIRE_LOSSES) - 1 - (1 << WIRE_LOST_BEFORE) + 10 + 100,
+	       "total of all causes; what was begun before is not lost");
 	is_int((long long)t->cost.probe_hits, 7, "cost is passed on");
 	ok(!t->oldest.valid && t->gone && t->restarts == 2, "gone, its requests too, and restarts");
 	is_int((long long)bed.snap->n_off, 2, "one layer off, for all and for one");

@@ -235,7 +235,8 @@ static void test_unsplit_names(void)
 	static const char *const want[] = { "map_full",       "ring_full", "unpaired",
 					    "unreadable",     "absurd",    "ledger",
 					    "frames",         "order",     "storage_busy",
-					    "unknown_xlator", "skipped",   "marks" };
+					    "unknown_xlator", "skipped",   "marks",
+					    "begun_before" };
 	struct {
 		struct wire_dump head;
 		struct wire_who who;

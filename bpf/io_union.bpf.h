@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * io_union.bpf.h: what part of a time requests to the block device were in flight, in all and at
+ * each stage: those that were noted (wait.bpf.h), parallel ones once. Knows not whose time it is.
+ */
+#ifndef BRICKTOP_IO_UNION_BPF_H
+#define BRICKTOP_IO_UNION_BPF_H
+
+#include "wait.bpf.h"
+
+/*
+ * The requests are looked at from the one that ended last: whatever of an earlier one lies above
+ * the lowest begin so far is covered already, so each union needs one running mark.
+ */
+struct io_union {
+	struct io_notes *notes;
+	__u64 from, until; /* of the sleep, or of an operation */
+	__u64 next;        /* note to look at: one below */
+	__u64 last_done;   /* 0: no request ended in it */
+	__u64 any_low, any_ns;
+	__u64 issued_low, issued_ns; /* at the device, data or flush */
+	__u64 device_low, device_ns;
+};
+
+static __always_inline void union_add(__u64 begin, __u64 end, __u64 from, __u64 *low, __u64 *sum)
+{
+	if (begin < from)
+		begin = from;
+	if (end > *low)
+		end = *low;
+	if (begin >= end)
+		return;
+	*sum += end - begin;
+	*low = begin;
+}
+
+static long union_note(__u32 i, struct io_union *u)
+{
+	struct io_note n;
+	__u64 done, issue;
+
+	if (!u->next)
+		return 1;
+	u->next--;
+	/* its place may be taken by another CPU's meanwhile */
+	n = u->notes->note[u->next % IO_NOTES];
+	done = n.done;
+	if (done < u->from)
+		return 0;
+	if (done > u->until)
+		done = u->until;
+	if (!u->last_done)
+		u->last_done = u->any_low = u->issued_low = u->device_low = done;
+	issue = n.issue && n.issue > n.start ? n.issue : n.start;
+	union_add(n.start, done, u->from, &u->any_low, &u->any_ns);
+	if (n.flags & IO_NOTE_FLUSH) {
+		union_add(n.start, done, u->from, &u->issued_low, &u->issued_ns);
+		return 0;
+	}
+	union_add(issue, done, u->from, &u->issued_low, &u->issued_ns);
+	union_add(issue, done, u->from, &u->device_low, &u->device_ns);
+	return 0;
+}
+
+#endif

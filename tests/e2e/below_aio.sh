@@ -1,0 +1,112 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# bricktop: timeout 180
+# shellcheck disable=SC2317 # functions are called through others
+#
+# Asynchronous operations, by libaio and by io_uring, one and sixteen at a time, buffered and
+# direct, on an XFS of their own: as many as fio made, as long as fio's own clocks say, from
+# their submission to their completion. On a device that a cgroup limits what the limit adds
+# is time before there is a request.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/e2e.sh
+. tests/lib/below.sh
+e2e_begin fio
+e2e_needs "$BELOW"
+below_mount x 500m || bail_out "no XFS"
+file=$BED_X_MNT/file
+
+# off NAME: what of the layers is off in its report.
+off() { jq -r '.off[]? | select(.what | IN("aio", "io_uring", "xfs", "block")) | .reason' \
+	"$BED_DIR/$1-look.out"; }
+
+# both OPTION...: two jobs, one after the other; each is named as its layer.
+both()
+{
+	printf '%s\n' "$@" --name=aio --ioengine=libaio \
+		--name=io_uring --stonewall --ioengine=io_uring
+}
+
+# counted NAME LAYER: every read, write and sync of that job is there once. (fio has no
+# asynchronous fsync in libaio.)
+counted()
+{
+	local op syncs="$2 fsync"
+
+	for op in read write; do
+		is "$(jq -c --arg op "$2 $op" '[.ops[] | select(.op == $op)] |
+			map(.count, .bytes, .errors)' "$BED_DIR/$1.json")" \
+			"$(below_fio_job "$1" "$2" "[.$op.total_ios, .$op.io_bytes, 0] | tojson" |
+				tr -d '"')" \
+			"$1: all ${op}s of $2, and their bytes"
+	done
+	[ "$2" != aio ] || syncs=fsync
+	is "$(below_sum "$1" "$syncs" count "$syncs")" \
+		"$(below_fio_job "$1" "$2" .sync.total_ios)" "$1: all fsyncs of $2"
+}
+
+# lasted NAME LAYER CLOCK LOW: what fio calls an operation's latency begins before its
+# submission and ends when fio has fetched the result: the operation lies inside it.
+lasted()
+{
+	local op ratio
+
+	for op in read write; do
+		ratio=$(below_ratio "$(below_sum "$1" "$2 $op" incl "$2 $op")" \
+			"$(below_fio_job "$1" "$2" ".$op | .$3_ns.mean * .total_ios")")
+		note "$1: ${op}s of $2: $ratio of fio's $3"
+		between "$ratio" "$4" 1.001 "$1: ${op}s of $2 lie inside fio's own figure"
+	done
+}
+
+# run NAME LOW OPTION...: LOW: how much of fio's latency is the operations', at the least;
+# with many in flight they wait most of all until fio looks.
+run()
+{
+	local name=$1 low=$2 clock=lat args
+
+	mapfile -t args < <(both --size=32m --io_size=2m --bs=4k --rw=randrw --fsync=32 \
+		"${@:3}")
+	ok "$name: fio" below_fio "$name" "$file" "${args[@]}"
+	is "$(off "$name")" '' "$name: nothing is off"
+	is "$(jq '.lost.total + .lost.begun_before' "$BED_DIR/$name.json")" 0 \
+		"$name: nothing is lost"
+	counted "$name" aio
+	counted "$name" io_uring
+	lasted "$name" io_uring lat "$low"
+	# buffered ones are done when io_submit() is, and then wait for fio
+	[[ $name = direct* ]] || clock=slat
+	lasted "$name" aio "$clock" "$low"
+	ok "$name: the rows add up" below_adds_up "$name"
+}
+
+# held ENGINE: of what a limit adds to direct reads, nearly all is time before a request.
+held()
+{
+	local name=$1 layer=$2 args=(--size=32m --io_size=600k --bs=4k --rw=randread
+		--direct=1 --iodepth=4 --name="$2" --ioengine="$1")
+
+	below_limit "$BED_X_NUMBER" 0 ||
+		{ skip "no cgroup v1 blkio here" "$layer: held back" 4; return; }
+	ok "$layer: reads without a limit" below_fio "$name-free" "$file" "${args[@]}"
+	below_limit "$BED_X_NUMBER" 100
+	ok "$layer: reads with a limit" below_fio "$name-held" "$file" "${args[@]}"
+	below_limit "$BED_X_NUMBER" 0
+	between "$(below_ratio \
+		"$(jq -n "$(below_sum "$name-held" 'block held back' self) -
+			$(below_sum "$name-free" 'block held back' self)")" \
+		"$(jq -n "$(below_sum "$name-held" "$layer read" incl) -
+			$(below_sum "$name-free" "$layer read" incl)")")" 0.95 1.2 \
+		"$layer: of what the limit adds, at least 95 % is time before there is a request"
+	between "$(below_ratio "$(below_sum "$name-held" "$layer read" incl)" \
+		"$(below_fio_job "$name-held" "$layer" '.read | .lat_ns.mean * .total_ios')")" \
+		0.95 1.001 "$layer: which is nearly all of fio's latency"
+}
+
+dd if=/dev/zero of="$file" bs=1M count=32 conv=fsync 2>/dev/null || bail_out "no file"
+run direct-1 0.2 --direct=1 --iodepth=1
+run direct-16 0.05 --direct=1 --iodepth=16
+run buffered-1 0.1 --iodepth=1
+run buffered-16 0.01 --iodepth=16
+held libaio aio
+held io_uring io_uring
+done_testing
