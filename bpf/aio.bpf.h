@@ -93,71 +93,6 @@ static __always_inline void aio_miss(const struct aio_key *key)
 		layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_MAP_FULL);
 }
 
-/* ---- begin ------------------------------------------------------------- */
-
-static __always_inline void aio_enter(struct aio_op *op)
-{
-	op->entered = 1;
-	joined_drop(&op->done, op->target);
-}
-
-/* Its control block is used anew: what has completed since was fetched without a call. */
-static __always_inline void aio_outlive(struct aio_op *op)
-{
-	if (!op->done.span.end)
-		layer_drop(op->target, WIRE_LOST_UNPAIRED);
-	else if (!op->entered)
-		aio_enter(op);
-}
-
-/* An operation begins. NULL where there is no room. */
-static __always_inline struct aio_op *aio_begin(const struct aio_key *key, __u32 layer, __u32 sub,
-						__u64 begin, __u32 target)
-{
-	__u32 zero = 0;
-	struct aio_op *op = aio_find(key), *blank = bpf_map_lookup_elem(&aio_no_op, &zero);
-
-	if (op)
-		aio_outlive(op);
-	if (!blank)
-		return NULL;
-	bpf_map_update_elem(&aio_ops, key, blank, BPF_ANY);
-	op = aio_find(key);
-	if (!op) {
-		layer_drop(target, WIRE_LOST_MAP_FULL);
-		return NULL;
-	}
-	op->done.span.begin = begin;
-	op->layer = layer;
-	op->sub = sub;
-	op->target = target;
-	op->done.tid = bpf_get_current_pid_tgid();
-	return op;
-}
-
-/* The kernel's control block of an operation: from now on requests for it are noted. */
-static __always_inline void aio_take_off(struct aio_op *op, const struct aio_key *key, __u64 kiocb)
-{
-	__u32 zero = 0;
-	struct aio_flight *flight = bpf_map_lookup_elem(&aio_no_flight, &zero);
-
-	if (!flight || op->kiocb == kiocb)
-		return; /* met again: tried anew, or by the other way */
-	bpf_map_update_elem(&aio_flights, &kiocb, flight, BPF_ANY);
-	flight = bpf_map_lookup_elem(&aio_flights, &kiocb);
-	if (!flight)
-		return;
-	flight->op = *key;
-	op->kiocb = kiocb;
-}
-
-/* The thread is through with submitting it. */
-static __always_inline void aio_end_call(struct aio_op *op, __u64 now)
-{
-	if (!op->submitted && op->done.tid == (__u32)bpf_get_current_pid_tgid())
-		op->submitted = now;
-}
-
 /* ---- end --------------------------------------------------------------- */
 
 /* Time inside an operation, below its outermost part. */
@@ -258,6 +193,89 @@ static __always_inline int aio_end(struct aio_op *op, struct io_notes *notes, __
 	span->state = op->layer << SPAN_LAYER_SHIFT | op->sub << SPAN_SUB_SHIFT | SPAN_ENTERED;
 	aio_split(op, notes);
 	return 0;
+}
+
+/*
+ * Its completion was not seen: that was now, at the latest, or within its call. Not told apart
+ * where the call ends, as another thread may be here meanwhile.
+ */
+static __always_inline void aio_end_unseen(struct aio_op *op, __u64 now)
+{
+	__u64 called = op->submitted;
+
+	if (op->done.span.end)
+		return;
+	if (op->in_call && called && called < now)
+		now = called;
+	if (aio_end(op, NULL, now))
+		op->entered = 1;
+}
+
+static __always_inline void aio_enter(struct aio_op *op)
+{
+	op->entered = 1;
+	joined_drop(&op->done, op->target);
+}
+
+/* Its control block is used anew: what has completed since was fetched without a call. */
+static __always_inline void aio_outlive(struct aio_op *op)
+{
+	if (op->in_call && op->submitted)
+		aio_end_unseen(op, op->submitted);
+	if (!op->done.span.end)
+		layer_drop(op->target, WIRE_LOST_UNPAIRED);
+	else if (!op->entered)
+		aio_enter(op);
+}
+
+/* ---- begin ------------------------------------------------------------- */
+
+/* An operation begins. NULL where there is no room. */
+static __always_inline struct aio_op *aio_begin(const struct aio_key *key, __u32 layer, __u32 sub,
+						__u64 begin, __u32 target)
+{
+	__u32 zero = 0;
+	struct aio_op *op = aio_find(key), *blank = bpf_map_lookup_elem(&aio_no_op, &zero);
+
+	if (op)
+		aio_outlive(op);
+	if (!blank)
+		return NULL;
+	bpf_map_update_elem(&aio_ops, key, blank, BPF_ANY);
+	op = aio_find(key);
+	if (!op) {
+		layer_drop(target, WIRE_LOST_MAP_FULL);
+		return NULL;
+	}
+	op->done.span.begin = begin;
+	op->layer = layer;
+	op->sub = sub;
+	op->target = target;
+	op->done.tid = bpf_get_current_pid_tgid();
+	return op;
+}
+
+/* The kernel's control block of an operation: from now on requests for it are noted. */
+static __always_inline void aio_take_off(struct aio_op *op, const struct aio_key *key, __u64 kiocb)
+{
+	__u32 zero = 0;
+	struct aio_flight *flight = bpf_map_lookup_elem(&aio_no_flight, &zero);
+
+	if (!flight || op->kiocb == kiocb)
+		return; /* met again: tried anew, or by the other way */
+	bpf_map_update_elem(&aio_flights, &kiocb, flight, BPF_ANY);
+	flight = bpf_map_lookup_elem(&aio_flights, &kiocb);
+	if (!flight)
+		return;
+	flight->op = *key;
+	op->kiocb = kiocb;
+}
+
+/* The thread is through with submitting it. */
+static __always_inline void aio_end_call(struct aio_op *op, __u64 now)
+{
+	if (!op->submitted && op->done.tid == (__u32)bpf_get_current_pid_tgid())
+		op->submitted = now;
 }
 
 /* An operation is over, or was never one. */

@@ -21,6 +21,7 @@ struct dumper {
 	struct overflow *o;
 	struct bpf_dynptr *ptr;
 	__u64 spans_at; /* offset of the spans in the record */
+	__u64 joins_at; /* ... of those that were joined */
 	__u64 marks_at; /* ... of the marks */
 };
 
@@ -114,6 +115,46 @@ static long dump_span(__u32 i, struct dumper *d)
 	return 0;
 }
 
+/*
+ * What a frame waited for, as two spans behind the thread's: the operation, and its result's lying
+ * there.
+ */
+static long dump_join(__u32 i, struct dumper *d)
+{
+	__u64 at = d->joins_at + 2 * i * sizeof(struct wire_span);
+	struct walk_join *j = walk_join_at(d->w, i);
+	struct dump_span_head head = {};
+	struct span lying = {};
+	struct walk_frame *f;
+
+	if (!j)
+		return 1;
+	f = walk_frame_at(d->w, j->frame);
+	if (!f)
+		return 0;
+	head.begin = j->op.span.begin;
+	head.end = j->op.span.end;
+	head.bytes = j->op.span.bytes;
+	head.claimed = 1;
+	head.frame = j->frame;
+	head.failed = !!(j->op.span.state & SPAN_FAILED);
+	head.n_parts = j->op.detail.n_parts;
+	head.joined = f->addr;
+	bpf_dynptr_write(d->ptr, at, &head, sizeof(head), 0);
+	bpf_dynptr_write(d->ptr, at + sizeof(head), j->op.detail.part, sizeof(j->op.detail.part),
+			 0);
+	at += sizeof(struct wire_span);
+	head.begin = lying.begin = j->op.span.end;
+	head.end = lying.end = j->op.reaped;
+	lying.state = WIRE_LAYER_AIO << SPAN_LAYER_SHIFT | WIRE_AIO_REAP << SPAN_SUB_SHIFT;
+	head.bytes = 0;
+	head.failed = 0;
+	head.n_parts = 1;
+	bpf_dynptr_write(d->ptr, at, &head, sizeof(head), 0);
+	dump_only_part(d, at + sizeof(head), &lying);
+	return 0;
+}
+
 static __always_inline void dump_mark_layers(struct dumper *d, const struct wire_entries *e,
 					     __u64 at)
 {
@@ -179,7 +220,7 @@ static __always_inline void dump_head(const struct walk *w, __u8 wanted, struct 
 		.result = w->result,
 		.watermark = w->watermark,
 		.n_frames = w->n,
-		.n_spans = w->n_spans,
+		.n_spans = w->n_spans + 2 * w->n_joins,
 		.n_marks = w->n_marked,
 	};
 	if (w->result < 0)
@@ -232,7 +273,8 @@ __noinline int dump_request(struct walk *w, struct ledger *l)
 	d.ptr = &ptr;
 	dump_head(w, wanted, &head);
 	d.spans_at = FRAMES_AT + w->n * sizeof(struct wire_dump_frame);
-	d.marks_at = d.spans_at + w->n_spans * sizeof(struct wire_span);
+	d.joins_at = d.spans_at + w->n_spans * sizeof(struct wire_span);
+	d.marks_at = d.joins_at + 2 * w->n_joins * sizeof(struct wire_span);
 	if (bpf_ringbuf_reserve_dynptr(
 		    &events, d.marks_at + w->n_marked * sizeof(struct wire_dump_marks), 0, &ptr)) {
 		if (slow_row)
@@ -248,6 +290,8 @@ __noinline int dump_request(struct walk *w, struct ledger *l)
 	w->spans_done = 0;
 	if (l)
 		bpf_loop(l->head - w->spans_from, dump_span, &d, 0);
+	if (w->n_joins)
+		bpf_loop(w->n_joins, dump_join, &d, 0);
 	w->marked_done = 0;
 	if (cfg.split_tails)
 		bpf_loop(w->n, dump_marks, &d, 0);

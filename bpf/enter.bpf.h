@@ -215,6 +215,40 @@ static long enter_span(__u32 i, struct walker *m)
 	return 0;
 }
 
+/* An operation that a frame waited for, and how long its result then lay there. */
+static long enter_join(__u32 i, struct walker *m)
+{
+	struct walk *w = m->w;
+	struct walk_join *j = walk_join_at(w, i);
+	struct wire_pool_slot *slot;
+	struct wire_slot_key key;
+	struct walk_frame *f;
+	__u64 lay;
+
+	if (!j)
+		return 1;
+	f = walk_frame_at(w, j->frame);
+	if (!f || !(f->flags & WIRE_FRAME_COUNTED))
+		return 0;
+	walk_key(w, &key);
+	key.parent = f->layer;
+	span_key(&j->op.span, &key);
+	enter_parts(w, &j->op.span, &j->op.detail, &key);
+	lay = j->op.reaped - j->op.span.end;
+	if (!lay)
+		return 0;
+	walk_key(w, &key);
+	key.parent = f->layer;
+	key.layer = WIRE_LAYER_AIO;
+	key.sub = WIRE_AIO_REAP;
+	slot = walk_slot(w, &key);
+	if (!slot)
+		return 0;
+	slot_add(slot, lay, lay);
+	__sync_fetch_and_add(&slot->holds, 1);
+	return 0;
+}
+
 /* The whole request as one piece that nothing could split; nothing where it ended before it began.
  */
 static __always_inline struct wire_pool_slot *enter_unsplit(struct walk *w)
@@ -310,10 +344,12 @@ __noinline int walk_account(struct walk *w, struct ledger *l)
 	if (w->unsplit) {
 		root = enter_unsplit(w);
 	} else {
-		/* what this thread's calls did not move, others did: posix-aio, io_uring */
+		/* what neither this thread's calls nor joined operations moved, others did */
 		w->no_bytes = moves_data(w) && w->has_ledger && w->result > (__s64)w->bytes;
 		if (w->result < 0)
 			walk_blame(w);
+		if (w->n_joins && !w->uncovered)
+			bpf_loop(w->n_joins, enter_join, &m, 0);
 		bpf_loop(w->n, enter_frame, &m, 0);
 	}
 	enter_checks(w, root);

@@ -411,6 +411,7 @@ static __always_inline void walk_begin(struct walk *w, __u64 stack, __u64 *ret_n
 	w->faults = 0;
 	w->unsplit = 0;
 	w->n_marked = 0;
+	w->n_joins = 0;
 	w->generation = node_generation();
 	w->bytes = 0;
 	w->no_raiser = 0;

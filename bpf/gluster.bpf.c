@@ -13,6 +13,7 @@
 
 #include "dump.bpf.h"
 #include "enter.bpf.h"
+#include "join.bpf.h"
 #include "kept.bpf.h"
 #include "uses.bpf.h"
 #include "who.bpf.h"
@@ -211,24 +212,12 @@ static __always_inline void note_stacks(struct wire_proc *proc, const struct wal
 	__sync_fetch_and_add(&proc->stacks, w->n_stacks + w->n_joined - !!w->watermark);
 }
 
-/*
- * A callback of the kind (frame, cookie, this, op_ret, op_errno, ...) was entered with a root
- * frame: a request has its reply, or a stack of the process's own a result.
- */
-static __noinline int on_root(__u64 frame, __s32 result, __s32 op_errno, struct wire_proc *proc,
-			      __u32 site)
+/* What is known of a request before its frames are read. */
+static __always_inline void describe(struct walk *w, const struct wire_proc *proc, __s32 result,
+				     __s32 op_errno)
 {
-	__u64 id = bpf_get_current_pid_tgid(), stack, next;
-	struct wire_layout *l;
-	struct ledger *ledger;
-	struct walk *w;
-	int is_top, ret;
+	__u64 id = bpf_get_current_pid_tgid();
 
-	if (!proc)
-		return 0;
-	w = walk_get();
-	if (!w)
-		return 0;
 	w->tgid = id >> 32;
 	w->tid = id;
 	w->layout = proc->layout;
@@ -237,6 +226,27 @@ static __noinline int on_root(__u64 frame, __s32 result, __s32 op_errno, struct 
 	w->root = proc->root;
 	/* a client's frames begin on one thread and end on another, the one that hears replies */
 	w->has_ledger = proc->root == WIRE_ROOT_BRICK;
+}
+
+/*
+ * A callback of the kind (frame, cookie, this, op_ret, op_errno, ...) was entered with a root
+ * frame: a request has its reply, or a stack of the process's own a result.
+ */
+static __noinline int on_root(__u64 frame, __s32 result, __s32 op_errno, struct wire_proc *proc,
+			      __u32 site)
+{
+	struct wire_layout *l;
+	struct ledger *ledger;
+	struct walk *w;
+	__u64 stack, next;
+	int is_top, ret;
+
+	if (!proc)
+		return 0;
+	w = walk_get();
+	if (!w)
+		return 0;
+	describe(w, proc, result, op_errno);
 	l = layout_get(w);
 	if (!l || bpf_probe_read_user(w->raw, 16, (const void *)frame))
 		goto out_unreadable;
@@ -261,10 +271,11 @@ static __noinline int on_root(__u64 frame, __s32 result, __s32 op_errno, struct 
 	if (ret)
 		return 0;
 	if (is_top) {
-		note_thread(proc, id);
+		note_thread(proc, bpf_get_current_pid_tgid());
 		note_fop(w);
 		who_read(w, l);
 	}
+	walk_join(proc->has_aio ? w : NULL);
 	ledger = ledger_find();
 	walk_account(w, ledger);
 	use_request(w);

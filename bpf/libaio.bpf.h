@@ -90,9 +90,6 @@ static long end_submission(__u32 i, struct aio_call *c)
 		return 0;
 	}
 	aio_end_call(op, c->now);
-	/* what it came to is known when it is fetched */
-	if (op->in_call && !op->done.span.end)
-		aio_end(op, NULL, c->now);
 	return 0;
 }
 
@@ -168,9 +165,7 @@ static long reap_op(__u32 i, struct aio_call *c)
 		count_before(c, key.id);
 		return 0;
 	}
-	/* its completion was not seen: that was now, at the latest */
-	if (!op->done.span.end && aio_end(op, NULL, c->now))
-		op->entered = 1;
+	aio_end_unseen(op, c->now);
 	if (!op->entered) {
 		aio_result(op, event.res);
 		if (op->frame)

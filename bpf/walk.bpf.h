@@ -8,6 +8,7 @@
 #ifndef BRICKTOP_WALK_BPF_H
 #define BRICKTOP_WALK_BPF_H
 
+#include "joined.bpf.h"
 #include "ledger.bpf.h"
 
 #define NO_FRAME 0xffff
@@ -23,7 +24,16 @@ struct walk_frame {
 	__u8 stack, flags, node_flags, hops;
 	__u16 this_layer; /* WIRE_FRAME_MARKED: layer of the xlator it ended in */
 	__u16 failed;     /* 1: the request's error came back through it */
-	__u64 children;   /* entered below it */
+	__u32 children;   /* entered below it */
+	__u32 joined;     /* 1 + the number of the operation that it waited for; 0: none */
+};
+
+/* Operations that ended on another thread, and the frames that waited for them. */
+#define WALK_JOINS (WIRE_MAX_JOINED / 2) /* two spans each, see dump.bpf.h */
+
+struct walk_join {
+	struct joined op;
+	__u32 frame, pad;
 };
 
 /*
@@ -79,6 +89,8 @@ struct walk {
 	__u64 state;             /* of the request, in the process */
 	__u64 itable;            /* inode table that was checked last, ... */
 	__u64 itable_generation; /* ... with that generation of "nodes"; 0: none yet */
+	__u32 n_joins, joins_pad;
+	struct walk_join join[WALK_JOINS];
 	struct walk_row_memo row[WALK_MEMOS];
 	struct walk_node_memo node[WALK_MEMOS];
 	__u8 raw[256];           /* one structure of the process, as read */
@@ -216,6 +228,30 @@ static __always_inline void walk_clip(struct walk *w, struct walk_frame *f,
 	f->flags |= WIRE_FRAME_COUNTED;
 }
 
+static __always_inline struct walk_join *walk_join_at(struct walk *w, __u32 i)
+{
+	__u64 at = i;
+
+	/* what is checked must be the very register that forms the address */
+	barrier_var(at);
+	if (at >= WALK_JOINS)
+		return NULL;
+	barrier_var(at);
+	return &w->join[at];
+}
+
+/* The operation that a frame waited for, until its result was fetched: before all that followed. */
+static __always_inline void walk_cover_joined(struct walk *w, struct walk_frame *f)
+{
+	struct walk_join *j = walk_join_at(w, f->joined - 1);
+
+	if (!j)
+		return;
+	walk_cover(w, f, j->op.span.begin, j->op.reaped);
+	f->bytes += j->op.span.bytes;
+	w->bytes += j->op.span.bytes;
+}
+
 static __always_inline void walk_place_frame(struct walk *w, __u32 i)
 {
 	struct walk_frame *f = walk_frame_at(w, i), *p;
@@ -245,6 +281,8 @@ static __always_inline void walk_place_frame(struct walk *w, __u32 i)
 	if (f->flags & WIRE_FRAME_COUNTED) {
 		p->children++;
 		walk_cover(w, p, f->begin, f->end);
+		if (f->joined)
+			walk_cover_joined(w, f);
 	}
 }
 

@@ -58,6 +58,7 @@ enum wire_origin { WIRE_ORIGIN_USER = 0, WIRE_ORIGIN_INTERNAL = 1 };
 #define WIRE_DETAILS          44   /* and those of which it remembers parts and file */
 #define WIRE_SPAN_PARTS       12   /* (layer, sub) pairs inside one outermost span */
 #define WIRE_SPAN_DEPTH       8
+#define WIRE_MAX_JOINED       8 /* spans that a request's frames waited for on other threads */
 #define WIRE_TAIL_MARKS       8 /* entries remembered of one frame */
 
 /* One histogram slot's identity: "layer, called from parent, for requests op of root". */

@@ -26,9 +26,15 @@ static int open_aio(struct source *src)
 {
 	__u32 zero = 0, on = 1;
 
-	return bpf_map_update_elem(attach_map_fd(src->attach, "aio_on"), &zero, &on, BPF_ANY) ?
-		       -errno :
-		       0;
+	if (bpf_map_update_elem(attach_map_fd(src->attach, "aio_on"), &zero, &on, BPF_ANY))
+		return -errno;
+	src->sees_aio = true;
+	return 0;
+}
+
+bool source_sees_aio(const struct source *src)
+{
+	return src->sees_aio;
 }
 
 int source_attach_layer(struct source *src, unsigned int number, char *err, size_t err_size)

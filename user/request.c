@@ -16,7 +16,8 @@ int request_open(const void *record, size_t len, struct request *ret)
 		return -EBADMSG;
 	memcpy(&ret->head, record, sizeof(*head));
 	memcpy(&ret->who, (const char *)record + sizeof(*head), sizeof(ret->who));
-	if (head->n_frames > WIRE_MAX_FRAMES || head->n_spans > WIRE_LEDGER + WIRE_OVERFLOW ||
+	if (head->n_frames > WIRE_MAX_FRAMES ||
+	    head->n_spans > WIRE_LEDGER + WIRE_OVERFLOW + WIRE_MAX_JOINED ||
 	    head->n_marks > head->n_frames)
 		return -EBADMSG;
 	ret->frames = (const char *)record + sizeof(*head) + sizeof(ret->who);

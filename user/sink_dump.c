@@ -116,6 +116,8 @@ static int put_span(FILE *out, const struct wire_dump *head, const struct wire_s
 		(uint64_t)s->begin, (uint64_t)s->end, (uint64_t)first->self_ns);
 	fprintf(out, ",\"bytes\":%" PRIu64 ",\"file\":%" PRIu64 ",\"claimed\":%s,\"failed\":%s",
 		(uint64_t)s->bytes, (uint64_t)s->file, bool_name(s->claimed), bool_name(s->failed));
+	if (s->joined)
+		fprintf(out, ",\"joined\":\"0x%" PRIx64 "\"", (uint64_t)s->joined);
 	fputs(",\"parts\":[", out);
 	for (unsigned int p = 0; p < s->n_parts; p++) {
 		int err = put_part(out, head, s, p, names);

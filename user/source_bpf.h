@@ -105,6 +105,9 @@ bool source_has_shed(const struct source *src);
 /* One of them, by its number in layers.def. 0, or -errno and one clear line. */
 int source_attach_layer(struct source *src, unsigned int number, char *err, size_t err_size);
 
+/* Operations of libaio are seen, and joined to the frames that wait for them. */
+bool source_sees_aio(const struct source *src);
+
 /*
  * Feed the rows of the host's block devices. 0, or -errno: -ENOENT where they are not looked at.
  */

@@ -78,6 +78,7 @@ struct source {
 	__u16 real_layer[WIRE_MAX_ADOPTED]; /* 0: not known yet */
 	bool is_grouped;                    /* names and lists in known are up to date */
 	bool is_last;                       /* the next feed is the last one */
+	bool sees_aio;                      /* the layer aio is attached */
 
 	struct source_slot *known; /* slots in use, as far as read */
 	struct source_seen *seen;  /* [cfg.slots] */

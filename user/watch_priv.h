@@ -52,6 +52,7 @@ struct watch {
 	struct source_probes probes;
 	struct watch_tails tails; /* empty unless tails are to be split */
 	bool attached, proven;    /* proven: hits came from more than the main thread */
+	bool aio_told;            /* what of asynchronous I/O is not seen */
 	uint64_t wound_at_attach;
 	struct snap_probes sites; /* how the top callbacks are probed */
 	bool graphs_changed;      /* since xlators were told to the programs */

@@ -33,6 +33,8 @@ static int tell_graph(struct watch *w, struct source *src, const struct watch_ta
 			node.flags |= WIRE_NODE_ROOT;
 		if (!strcmp(g->xl[i].type, "performance/io-threads"))
 			node.flags |= WIRE_NODE_HOP;
+		if (!strcmp(g->xl[i].type, "storage/posix"))
+			node.flags |= WIRE_NODE_AIO;
 		watch_tails_tell(&w->tails, g->xl[i].addr, &node);
 		ret = source_set_node(src, w->pid, g->xl[i].addr, &node);
 	}
@@ -332,12 +334,6 @@ int watch_attach(struct watch *w, struct source *src, struct model *m, char *err
 	ret = ret ?: watch_tell_nodes(w, src);
 	if (ret)
 		return ret;
-	if (has_aio(w->pid))
-		ret = watch_off(w, m, "asynchronous I/O",
-				"posix hands reads and writes to the kernel (linux-aio): what they "
-				"take there is in posix's own time");
-	if (ret)
-		return ret;
 	w->attached = true;
 	w->wound_at_attach = watch_completed(w);
 	feed_sites(w, m);
@@ -406,13 +402,27 @@ bool watch_is_proven(const struct watch *w)
 	return w->proven && w->probes.kind == UPROBE_MULTI;
 }
 
+/* Once, and not before the layers had their turn. */
+static int tell_aio(struct watch *w, const struct source *src, struct model *m)
+{
+	if (w->aio_told)
+		return 0;
+	w->aio_told = true;
+	if (source_sees_aio(src) || !has_aio(w->pid))
+		return 0;
+	return watch_off(w, m, "asynchronous I/O",
+			 "posix hands reads and writes to the kernel (linux-aio), and the layer "
+			 "aio is off: what they take there is in posix's own time");
+}
+
 int watch_tick(struct watch *w, struct source *src, struct model *m, uint64_t now_ns)
 {
 	int ret;
 
 	if (!w->attached)
 		return 0;
-	ret = split_tails(w, src, m);
+	ret = tell_aio(w, src, m);
+	ret = ret ?: split_tails(w, src, m);
 	/* addresses of new graphs; telling known ones again changes nothing */
 	ret = ret ?: watch_tell_nodes(w, src);
 	if (ret)

@@ -182,6 +182,14 @@ bad counted "a copy's root counted" 'f(3)["counted"] = True'
 bad counted "a frame left out" 'f(5)["counted"] = False'
 bad counted "a frame below the watermark counted" \
 	'r["watermark"] = 65000; s(0)["frame"] = -1'
+joined='r["spans"].append(dict(span(5, 8000, 58000), layer="aio", sub="aio read",
+	joined=f(5)["addr"])); f(5)["self"] = 3000
+'
+good "an operation that a frame of another thread waited for" "$joined" --expect-joined
+bad span-frame "one that does not lie in that frame's time" "$joined"'s(2)["end"] = 61000
+s(2)["self"] += 3000; f(5)["self"] = 1000'
+bad span-frame "one that another frame waited for" "$joined"'s(2)["joined"] = f(4)["addr"]'
+unmet "no operation was joined" --expect-joined ""
 bad span-frame "a span given to a frame of another thread" 's(1)["frame"] = 0'
 bad span-frame "a span given to nobody" 's(0)["frame"] = -1'
 bad span-self "a span's self time" 's(0)["self"] = 9999'

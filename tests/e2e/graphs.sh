@@ -21,6 +21,20 @@ test_brick()
 	ok "recipe brick: counts are the process's own" judge brick --chain --max-unaccounted 8
 }
 
+# joined OP: passages of posix's operations, and of those of the kernel's under it.
+joined()
+{
+	local below
+
+	below=$(measure_get aio "op(\"$1\") | [.layers[] | select(.id == \"aio $1\")] |
+		map(.count) | add")
+	is "$below" "$(measure_get aio "op(\"$1\") | .count")" \
+		"posix-aio: each $1 waits for one operation of the kernel's"
+	between "$(measure_get aio "op(\"$1\") | [.layers[] | select(.type | endswith(
+		\"storage/posix\")) | .self_us.mean / .incl_us.mean] | max")" 0 0.5 \
+		"posix-aio: of a $1 little is posix's own"
+}
+
 # Completions come on a thread of their own, which did not make the call.
 test_aio()
 {
@@ -29,10 +43,13 @@ test_aio()
 	ONLY_DATA=1
 	ok "posix-aio: measured" investigate aio "$BED_AIO_PID" "$BED_CAIO_MNT" --bs=4000 --direct=0
 	ONLY_DATA=
-	ok "posix-aio: every request adds up" dump_ok aio --max-unsplit 0 --expect-xlator posix
+	ok "posix-aio: every request adds up" dump_ok aio --max-unsplit 0 --expect-xlator posix \
+		--expect-joined
 	ok "posix-aio: counts are the process's own" judge aio --chain
-	like "$(measure_get aio '.off[] | select(.what == "asynchronous I/O").reason')" \
-		"posix's own time" "posix-aio: the report says where the time is"
+	is "$(measure_get aio '.off[] | select(.what == "asynchronous I/O").reason')" '' \
+		"posix-aio: nothing of it is off"
+	joined read
+	joined write
 }
 
 # mux_ops NUMBER: calls that became one request each, as that mount's process counts.

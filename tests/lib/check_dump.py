@@ -292,9 +292,11 @@ class Request:
                 self.wrong("negative", "a span", "an end before its begin", "neither")
             if span.get("claimed") and span["frame"] < 0:
                 continue  # an earlier request's, which ended on the same thread
-            best = None
+            best, joined = None, span.get("joined")
             for node in order:
-                if (node.given["on_thread"] and node.begin <= span["begin"] and
+                # what other threads did is known by the frame that waited for it
+                fits = node.given["addr"] == joined if joined else node.given["on_thread"]
+                if (fits and node.begin <= span["begin"] and
                         span["end"] <= node.end and
                         (best is None or (node.begin, node.depth) > (best.begin, best.depth))):
                     best = node
@@ -470,9 +472,10 @@ class Summary:
         for span in record["spans"]:
             if span["frame"] < 0:
                 continue
-            key = (record["thread"], span["begin"], span["end"])
+            key = (span.get("joined", record["thread"]), span["layer"], span["sub"],
+                   span["begin"], span["end"])
             if key in self.owned:
-                self.add_wrong(line_no, "span-twice", f"span at {key[1]} of thread {key[0]} is "
+                self.add_wrong(line_no, "span-twice", f"span at {key[3]} of {key[0]} is "
                                f"also of the request in line {self.owned[key]}", line)
             self.owned[key] = line_no
 
@@ -488,6 +491,8 @@ class Summary:
         self.parts.update({f"{request.record['op']}: {part['sub']}"
                            for span in request.record["spans"]
                            for part in span.get("parts", ())[1:]})
+        self.counts["spans joined"] += sum(bool(s.get("joined")) and s["frame"] >= 0
+                                           for s in request.record["spans"])
         self.counts["parallel"] += request.has_parallel()
         self.counts["frames split"] += request.split
         self.counts["failed"] += request.raised
@@ -513,6 +518,7 @@ class Summary:
                 yield f"no '{name}' lies in a call; there are {sorted(self.parts)}"
         for flag, count in (("parallel", "parallel"), ("clipped", "clipped"),
                             ("spans", "spans placed"), ("parts", "spans with parts"),
+                            ("joined", "spans joined"),
                             ("copies", "copied stacks"), ("watermark", "under a watermark"),
                             ("tails", "frames split"), ("failed", "failed")):
             if getattr(args, f"expect_{flag}") and not counts[count]:
@@ -520,7 +526,7 @@ class Summary:
 
     def show(self):
         for name in ("requests", "unsplit", "nodes", "copied stacks", "spans", "spans placed",
-                     "spans with parts", "parallel", "clipped", "under a watermark",
+                     "spans with parts", "spans joined", "parallel", "clipped", "under a watermark",
                      "frames split", "failed"):
             print(f"{name}: {self.counts[name]}")
         print("ops: " + ", ".join(f"{k} {v}" for k, v in sorted(self.ops.items())))
@@ -545,6 +551,7 @@ def parse_args():
                        ("clipped", "a frame clipped to its parent"),
                        ("spans", "a span that belongs to a frame"),
                        ("parts", "a span with other layers' parts in it"),
+                       ("joined", "a span of another thread that a frame waited for"),
                        ("copies", "a copied stack"),
                        ("watermark", "a request above a watermark"),
                        ("tails", "a frame split among the xlators that share it"),
