@@ -535,12 +535,12 @@ int session_snapshot(struct session *s, bool memory_only, bool lifetime, struct 
 
 	if (ret)
 		return ret;
-	ret = session_name_uses(s, snap);
+	if (!lifetime)
+		ret = session_report_slow(s, snap);
+	ret = ret ?: session_name_uses(s, snap);
 	verdict_judge(snap);
 	if (!uname(&un))
 		snprintf(snap->kernel, sizeof(snap->kernel), "%s", un.release);
-	if (!ret && !lifetime)
-		ret = session_report_slow(s, snap);
 	if (ret)
 		snapshot_free(snap);
 	else

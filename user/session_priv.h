@@ -46,7 +46,10 @@ int session_report_slow(struct session *s, struct snapshot *snap);
 /* ---- session_uses.c ----------------------------------------------------- */
 /* Feed files and applications. 0 or -ENOMEM. */
 int session_collect_uses(struct session *s);
-/* Fill in what they are called, as far as it is known now, and the directories. 0 or -ENOMEM. */
+/*
+ * Fill in what they are called, those of slow operations, too, as far as it is known now, and the
+ * directories. 0 or -ENOMEM.
+ */
 int session_name_uses(struct session *s, struct snapshot *snap);
 
 /* The window of one process's cost begins now; that of all: at the last collection. */

@@ -155,20 +155,53 @@ static void name_inodes(const struct session_proc *p, struct snap_target *t)
 		closedir(dir);
 }
 
+/*
+ * Of a slow call the inode's number is known, not the device: it is the one file with that number
+ * that the process used, where all that it used are known.
+ */
+static void name_called(const struct snap_target *t, struct snap_slow *op)
+{
+	const struct snap_file *found = NULL;
+	unsigned int n = 0;
+	uint64_t ino;
+
+	for (size_t i = 0; i < t->n_files && op->ino; i++) {
+		memcpy(&ino, t->files[i].id, sizeof(ino));
+		if (t->files[i].kind != SNAP_FILE_INODE || ino != op->ino)
+			continue;
+		found = &t->files[i];
+		n++;
+	}
+	if (n != 1 || !found->path[0] || t->n_files < t->n_all_files || t->files_pushed)
+		return;
+	op->file.kind = found->kind;
+	memcpy(op->file.id, found->id, sizeof(op->file.id));
+	memcpy(op->file.path, found->path, sizeof(op->file.path));
+}
+
+static void name_file(struct session *s, unsigned int target, struct snap_file *f)
+{
+	struct session_proc *p = proc_of(s, target);
+
+	if (p && p->watch && f->kind != SNAP_FILE_UNKNOWN)
+		watch_name_file(p->watch, target, f->id, f->path, sizeof(f->path), &f->is_dir);
+	name_app(s, target, &f->last);
+}
+
+/* Those of the table, and those that were slow. */
 static void name_files(struct session *s, struct snap_target *t)
 {
 	struct session_proc *p = proc_of(s, t->number);
 
-	for (size_t i = 0; i < t->n_files; i++) {
-		struct snap_file *f = &t->files[i];
-
-		if (p && p->watch)
-			watch_name_file(p->watch, t->number, f->id, f->path, sizeof(f->path),
-					&f->is_dir);
-		name_app(s, t->number, &f->last);
-	}
-	if (p && !p->watch)
-		name_inodes(p, t);
+	for (size_t i = 0; i < t->n_files; i++)
+		name_file(s, t->number, &t->files[i]);
+	for (size_t i = 0; i < t->slow.n_ops; i++)
+		name_file(s, t->number, &t->slow.ops[i].file);
+	if (!p || p->watch)
+		return;
+	name_inodes(p, t);
+	for (size_t i = 0; i < t->slow.n_ops; i++)
+		name_called(t, &t->slow.ops[i]);
 }
 
 int session_name_uses(struct session *s, struct snapshot *snap)

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "sink_fmt.h"
+#include "sink_json_uses.h"
 #include "text.h"
 
 static json_t *us(bool valid, double ns)
@@ -62,16 +63,26 @@ static json_t *rows_json(const struct snap_slow *op)
 
 static json_t *file_json(const struct snap_slow *op)
 {
-	if (!op->gfid[0])
+	char gfid[TEXT_GFID];
+
+	if (op->file.kind == SNAP_FILE_UNKNOWN)
 		return json_null();
-	return json_pack("{s:o, s:b}", "gfid", name(op->gfid), "entry", op->is_entry);
+	return json_pack("{s:o, s:o, s:b}", "path", sink_json_text(op->file.path), "gfid",
+			 op->file.kind == SNAP_FILE_INODE ?
+				 json_null() :
+				 json_string(text_gfid(gfid, op->file.id)),
+			 "entry", op->file.kind == SNAP_FILE_ENTRY);
 }
 
 static json_t *app_json(const struct snap_slow *op)
 {
+	const struct snap_app *app = &op->file.last;
+
 	if (!op->has_app)
 		return json_null();
-	return json_pack("{s:I, s:I}", "pid", (json_int_t)op->app_pid, "uid", (json_int_t)op->uid);
+	return json_pack("{s:I, s:o, s:I, s:o}", "pid", (json_int_t)app->pid, "comm",
+			 sink_json_text(app->comm), "uid", (json_int_t)app->uid, "client",
+			 sink_json_text(app->client));
 }
 
 static json_t *thread_json(const struct snap_slow *op)

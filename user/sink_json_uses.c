@@ -19,8 +19,7 @@ static json_t *number(bool valid, double v)
 	return valid && isfinite(rounded) ? json_real(rounded + 0.0) : json_null();
 }
 
-/* A text that may not be known; valid UTF-8 whatever it is. */
-static json_t *text(const char *s)
+json_t *sink_json_text(const char *s)
 {
 	char clean[sizeof(((struct snap_file *)NULL)->path)];
 
@@ -71,14 +70,15 @@ static json_t *file_json(const struct snap_file *f)
 	memcpy(id, f->id, sizeof(id));
 	snprintf(dev, sizeof(dev), "%u:%u", (unsigned int)(id[1] >> 20),
 		 (unsigned int)(id[1] & 0xfffff));
-	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:I, s:I, s:o}", "path", text(f->path),
-			 "gfid", is_inode ? json_null() : json_string(text_gfid(gfid, f->id)),
-			 "dev", is_inode ? json_string(dev) : json_null(), "inode",
+	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:I, s:I, s:o}", "path",
+			 sink_json_text(f->path), "gfid",
+			 is_inode ? json_null() : json_string(text_gfid(gfid, f->id)), "dev",
+			 is_inode ? json_string(dev) : json_null(), "inode",
 			 is_inode ? json_integer((json_int_t)id[0]) : json_null(), "entries",
 			 f->kind == SNAP_FILE_ENTRY, "slowdown",
 			 number(f->slowdown.valid, f->slowdown.v), "app_pid",
 			 (json_int_t)f->last.pid, "uid", (json_int_t)f->last.uid, "comm",
-			 text(f->last.comm));
+			 sink_json_text(f->last.comm));
 }
 
 json_t *sink_json_files(const struct snap_target *t)
@@ -95,10 +95,10 @@ json_t *sink_json_dirs(const struct snap_target *t)
 	json_t *array = t->has_files ? json_array() : json_null();
 
 	for (size_t i = 0; i < rows(t->n_dirs) && array; i++)
-		array = appended(array,
-				 with_use(json_pack("{s:o, s:I}", "path", text(t->dirs[i].path),
-						    "files", (json_int_t)t->dirs[i].n_files),
-					  &t->dirs[i].use));
+		array = appended(array, with_use(json_pack("{s:o, s:I}", "path",
+							   sink_json_text(t->dirs[i].path), "files",
+							   (json_int_t)t->dirs[i].n_files),
+						 &t->dirs[i].use));
 	return array;
 }
 
@@ -109,11 +109,12 @@ json_t *sink_json_apps(const struct snap_target *t)
 	for (size_t i = 0; i < rows(t->n_apps) && array; i++) {
 		const struct snap_app *a = &t->apps[i];
 
-		array = appended(
-			array, with_use(json_pack("{s:I, s:I, s:o, s:o}", "app_pid",
-						  (json_int_t)a->pid, "uid", (json_int_t)a->uid,
-						  "comm", text(a->comm), "client", text(a->client)),
-					&a->use));
+		array = appended(array,
+				 with_use(json_pack("{s:I, s:I, s:o, s:o}", "app_pid",
+						    (json_int_t)a->pid, "uid", (json_int_t)a->uid,
+						    "comm", sink_json_text(a->comm), "client",
+						    sink_json_text(a->client)),
+					  &a->use));
 	}
 	return array;
 }

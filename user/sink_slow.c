@@ -5,9 +5,9 @@
  */
 #include "sink_slow.h"
 
-#include <inttypes.h>
 #include <string.h>
 
+#include "sink_uses.h"
 #include "text.h"
 
 #define LABEL_COLUMNS  9
@@ -104,13 +104,17 @@ static void put_facts(struct sink_flow *flow, const struct snap_slow *op)
 		sink_fmt_flow_item(flow, 3, "failed: %s", strerror(op->error));
 	else if (op->failed)
 		sink_fmt_flow_item(flow, 3, "failed");
-	if (op->gfid[0])
-		sink_fmt_flow_item(flow, 3, "%s %s", op->is_entry ? "a name in" : "file", op->gfid);
+	if (op->file.kind == SNAP_FILE_ENTRY)
+		sink_fmt_flow_item(flow, 3, "a name in");
+	if (op->file.kind != SNAP_FILE_UNKNOWN)
+		sink_uses_file(flow, op->file.kind == SNAP_FILE_ENTRY ? 1 : 3, &op->file);
 	if (op->ino)
 		sink_fmt_flow_item(flow, 3, "inode %llu", (unsigned long long)op->ino);
-	if (op->has_app && op->app_pid >= 0)
-		sink_fmt_flow_item(flow, 3, "application pid %" PRId64 " uid %" PRIu32, op->app_pid,
-				   op->uid);
+	if (op->has_app) {
+		sink_fmt_flow_item(flow, 3, "for");
+		sink_uses_app(flow, 1, &op->file.last);
+		sink_uses_client(flow, 2, &op->file.last);
+	}
 	if (op->tid)
 		sink_fmt_flow_item(flow, 3, "thread %d", op->tid);
 	if (op->tid && op->comm[0])
@@ -139,9 +143,7 @@ static void put_head(FILE *out, const struct snap_slow *op, const struct sink_st
 	}
 	if (op->uncovered) {
 		sink_fmt_flow_begin(&flow, out, st, "", 4);
-		sink_fmt_flow_item(&flow, 0,
-				   "layers were off while it ran: not all of its calls "
-				   "are known");
+		sink_fmt_flow_words(&flow, "the layers below the xlators were off: not looked at");
 		sink_fmt_flow_end(&flow);
 	}
 }

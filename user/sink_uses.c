@@ -81,8 +81,7 @@ static void put_errors(struct sink_flow *flow, const struct snap_use *use)
 				   sink_fmt_u64(buf, sizeof(buf), use->errors));
 }
 
-/* "pid 4211 (fio)  uid 1000" */
-static void put_app(struct sink_flow *flow, unsigned int gap, const struct snap_app *app)
+void sink_uses_app(struct sink_flow *flow, unsigned int gap, const struct snap_app *app)
 {
 	if (app->pid < 0)
 		sink_fmt_flow_item(flow, gap, "GlusterFS itself (%" PRId64 ")", app->pid);
@@ -93,23 +92,28 @@ static void put_app(struct sink_flow *flow, unsigned int gap, const struct snap_
 	sink_fmt_flow_item(flow, 2, "uid %u", app->uid);
 }
 
-static void put_file_name(struct sink_flow *flow, const struct snap_file *f)
+void sink_uses_client(struct sink_flow *flow, unsigned int gap, const struct snap_app *app)
+{
+	if (app->client_host[0])
+		sink_fmt_flow_item(flow, gap, "client %s, pid %d", app->client_host,
+				   app->client_pid);
+	else if (app->client[0])
+		sink_fmt_flow_item(flow, gap, "client %s", app->client);
+}
+
+void sink_uses_file(struct sink_flow *flow, unsigned int gap, const struct snap_file *f)
 {
 	char gfid[TEXT_GFID];
 	uint64_t id[2];
 
-	if (f->kind == SNAP_FILE_ENTRY)
-		sink_fmt_flow_item(flow, 2, "names looked up or made in");
 	if (f->path[0]) {
-		sink_fmt_flow_item(flow, f->kind == SNAP_FILE_ENTRY ? 1 : 2, "%s%s",
-				   f->path[0] == '/' ? "" : ".../", f->path);
+		sink_fmt_flow_item(flow, gap, "%s%s", f->path[0] == '/' ? "" : ".../", f->path);
 	} else if (f->kind == SNAP_FILE_INODE) {
 		memcpy(id, f->id, sizeof(id));
-		sink_fmt_flow_item(flow, 2, "inode %" PRIu64 " on %u:%u", id[0],
+		sink_fmt_flow_item(flow, gap, "inode %" PRIu64 " on %u:%u", id[0],
 				   (unsigned int)(id[1] >> 20), (unsigned int)(id[1] & 0xfffff));
 	} else {
-		sink_fmt_flow_item(flow, f->kind == SNAP_FILE_ENTRY ? 1 : 2, "gfid %s",
-				   text_gfid(gfid, f->id));
+		sink_fmt_flow_item(flow, gap, "gfid %s", text_gfid(gfid, f->id));
 	}
 }
 
@@ -129,7 +133,9 @@ static void put_files(const struct table *t, const struct snap_target *st)
 
 		put_figures(t, &f->use);
 		begin_name(t, &flow);
-		put_file_name(&flow, f);
+		if (f->kind == SNAP_FILE_ENTRY)
+			sink_fmt_flow_item(&flow, 2, "names looked up or made in");
+		sink_uses_file(&flow, f->kind == SNAP_FILE_ENTRY ? 1 : 2, f);
 		put_errors(&flow, &f->use);
 		if (f->slowdown.valid && f->slowdown.v >= SLOW)
 			sink_fmt_flow_item(&flow, 2, "%s times as slow as the others",
@@ -168,13 +174,9 @@ static void put_apps(const struct table *t, const struct snap_target *st)
 
 		put_figures(t, &app->use);
 		begin_name(t, &flow);
-		put_app(&flow, 2, app);
+		sink_uses_app(&flow, 2, app);
 		put_errors(&flow, &app->use);
-		if (app->client_host[0])
-			sink_fmt_flow_item(&flow, 2, "client %s, pid %d", app->client_host,
-					   app->client_pid);
-		else if (app->client[0])
-			sink_fmt_flow_item(&flow, 2, "client %s", app->client);
+		sink_uses_client(&flow, 2, app);
 		sink_fmt_flow_end(&flow);
 	}
 }

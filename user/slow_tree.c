@@ -10,7 +10,6 @@
 
 #include "request.h"
 #include "slow_priv.h"
-#include "text.h"
 
 struct tree {
 	const struct slow_op *op;
@@ -215,12 +214,12 @@ static void fill_head(const struct slow_op *op, const struct slow_view *view, st
 
 static void fill_who(const struct wire_who *who, struct snap_slow *out)
 {
-	if (who->kind == WIRE_FILE_GFID || who->kind == WIRE_FILE_ENTRY)
-		text_gfid(out->gfid, who->file);
-	out->is_entry = who->kind == WIRE_FILE_ENTRY;
+	out->file.kind = (enum snap_file_kind)who->kind;
+	memcpy(out->file.id, who->file, sizeof(out->file.id));
 	out->has_app = who->has_app;
-	out->app_pid = who->pid;
-	out->uid = who->uid;
+	out->file.last.client_addr = who->client;
+	out->file.last.pid = who->pid;
+	out->file.last.uid = who->uid;
 }
 
 /* Where it took the most time, if all of it is known. */

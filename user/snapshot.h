@@ -170,63 +170,6 @@ struct snap_cause {
 	char next[256]; /* what to look at next; "" */
 };
 
-/* One layer of a slow operation. Rows are in tree order: what is below follows, a step deeper. */
-struct snap_slow_row {
-	char id[64], kind[16];   /* as in struct snap_layer */
-	unsigned int depth;      /* 0: the operation as a whole */
-	struct snap_num at_ns;   /* begin, from the operation's; not of parts of a system call */
-	double incl_ns;          /* parts: of all their calls together */
-	struct snap_num self_ns; /* not of an operation that could not be split */
-	uint64_t calls;          /* parts: how often it was met; else 1 */
-	int tid;                 /* thread that ran it; 0: not known */
-	bool open;               /* went on after the operation had ended */
-	bool failed;  /* the operation's error came back through it; a call that failed */
-	bool longest; /* no other row has so much self time */
-};
-
-/* One slow operation, whole. */
-struct snap_slow {
-	char root[16], origin[16], op[32];
-	int64_t wall_ns; /* when it began, CLOCK_REALTIME */
-	double incl_ns, limit_ns;
-	bool failed;
-	int error;        /* errno, where failed */
-	char unsplit[32]; /* why it could not be split, as in "lost"; "" */
-	bool uncovered;   /* layers were off while it ran: what they took is not all known */
-	char gfid[40];    /* of the file, or where is_entry of its directory; "" */
-	bool is_entry;    /* a name that was not known as a file (yet) */
-	uint64_t ino;     /* of the file that it read or wrote; 0: not known */
-	bool has_app;     /* the application is known */
-	int64_t app_pid;  /* where that runs; negative: GlusterFS's own */
-	uint32_t uid;
-	int tid;
-	char comm[64]; /* of that thread; "" */
-	uint64_t bytes;
-	bool has_bytes;
-	uint64_t more_calls; /* system calls without a row: shorter ones than those that have */
-	double more_ns;
-	struct snap_slow_row *rows;
-	size_t n_rows;
-};
-
-/* From how long on operations of one kind were slow, and how many were. */
-struct snap_slow_limit {
-	char root[16], origin[16], op[32];
-	struct snap_num limit_ns;
-	uint64_t ended, slow;
-};
-
-/* What was asked for by --slow. */
-struct snap_slows {
-	char wanted[32];     /* "5ms", "p99.9"; "": not asked for */
-	uint64_t enough;     /* of a share: so many operations have to have ended; else 0 */
-	uint64_t slow, lost; /* all of the window; lost: of those, not kept for want of room */
-	struct snap_slow_limit *limits;
-	size_t n_limits;
-	struct snap_slow *ops; /* users' requests, others, local; of each the slowest first */
-	size_t n_ops;
-};
-
 /* What one file, directory or application got, of requests that others wait for. */
 struct snap_use {
 	uint64_t count, reads, writes, syncs; /* count: all of them, and everything else */
@@ -264,6 +207,60 @@ struct snap_file {
 	bool is_dir;     /* it is a directory, as far as is known */
 	struct snap_num slowdown; /* its time / that of as many of the same requests of others */
 	struct snap_app last;     /* who used it last */
+};
+
+/* One layer of a slow operation. Rows are in tree order: what is below follows, a step deeper. */
+struct snap_slow_row {
+	char id[64], kind[16];   /* as in struct snap_layer */
+	unsigned int depth;      /* 0: the operation as a whole */
+	struct snap_num at_ns;   /* begin, from the operation's; not of parts of a system call */
+	double incl_ns;          /* parts: of all their calls together */
+	struct snap_num self_ns; /* not of an operation that could not be split */
+	uint64_t calls;          /* parts: how often it was met; else 1 */
+	int tid;                 /* thread that ran it; 0: not known */
+	bool open;               /* went on after the operation had ended */
+	bool failed;  /* the operation's error came back through it; a call that failed */
+	bool longest; /* no other row has so much self time */
+};
+
+/* One slow operation, whole. */
+struct snap_slow {
+	char root[16], origin[16], op[32];
+	int64_t wall_ns; /* when it began, CLOCK_REALTIME */
+	double incl_ns, limit_ns;
+	bool failed;
+	int error;             /* errno, where failed */
+	char unsplit[32];      /* why it could not be split, as in "lost"; "" */
+	bool uncovered;        /* the layers below the xlators were off for a part of it */
+	struct snap_file file; /* that GlusterFS works on; use: nothing; last: who asked for it */
+	bool has_app;          /* file.last is known */
+	uint64_t ino;          /* of the file that it read or wrote; 0: not known */
+	int tid;
+	char comm[64]; /* of that thread; "" */
+	uint64_t bytes;
+	bool has_bytes;
+	uint64_t more_calls; /* system calls without a row: shorter ones than those that have */
+	double more_ns;
+	struct snap_slow_row *rows;
+	size_t n_rows;
+};
+
+/* From how long on operations of one kind were slow, and how many were. */
+struct snap_slow_limit {
+	char root[16], origin[16], op[32];
+	struct snap_num limit_ns;
+	uint64_t ended, slow;
+};
+
+/* What was asked for by --slow. */
+struct snap_slows {
+	char wanted[32];     /* "5ms", "p99.9"; "": not asked for */
+	uint64_t enough;     /* of a share: so many operations have to have ended; else 0 */
+	uint64_t slow, lost; /* all of the window; lost: of those, not kept for want of room */
+	struct snap_slow_limit *limits;
+	size_t n_limits;
+	struct snap_slow *ops; /* users' requests, others, local; of each the slowest first */
+	size_t n_ops;
 };
 
 struct snap_dir {

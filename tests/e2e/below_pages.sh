@@ -77,6 +77,25 @@ throttled_writers()
 	below_fast
 }
 
+# kept NAME OP: the load's 8 calls were the slowest and are shown whole, most of it held back.
+kept()
+{
+	local slow
+
+	slow=$(jq -c --arg op "$2" '[.slow[] | select(.op == $op)] | .[:8]' "$BED_DIR/$1.json")
+	is "$(jq -c '.slow_limits | [.slow >= 8, .slow == .shown, .lost]' "$BED_DIR/$1.json") $(
+		jq length <<<"$slow")" '[true,true,0] 8' "$1: 8 slow ones, each $2"
+	between "$(below_ratio "$(jq '[.[].incl_us] | add * 1000' <<<"$slow")" \
+		"$(below_clock "$1" wall_ns)")" 0.97 1.001 "$1: as long as their own clock says"
+	is "$(jq 'map(([.layers[].self_us] | add) + .more.self_us - .incl_us | fabs) |
+		all(. < 0.02)' <<<"$slow")" true "$1: the rows of each add up to it"
+	between "$(jq '([.[].layers[] | select(.id == "block held back") | .self_us] | add) /
+		([.[].incl_us] | add)' <<<"$slow")" 0.8 1 \
+		"$1: most of it is before there is a request"
+	is "$(jq 'map([.layers[].id] | index("block device") != null) | all' <<<"$slow")" true \
+		"$1: then the device has it"
+}
+
 # What a sync takes longer behind another thread's pages is the wait for their writing.
 writeback_waits()
 {
@@ -87,9 +106,14 @@ writeback_waits()
 	below_draw 8 16
 	below_slow "$BED_X_NUMBER" $((DRAWN * 1048576)) ||
 		{ skip "no cgroup v1 blkio here" "syncs behind a writer" 6; return; }
+	BELOW_LOOK=(--slow 50ms)
 	ok "fsyncs behind a writer of $size bytes" below_traced_run sync behind \
 		"$BED_X_MNT/sync" 1 8 "$size" -- writeback/folio_wait_writeback ''
+	ok "8 O_DIRECT writes" below_run direct extend "$BED_X_MNT/direct" 1 8 1048576
+	BELOW_LOOK=()
 	below_fast
+	kept sync fsync
+	kept direct write
 	below_met sync folio_wait_writeback 'writeback wait' 8
 	between "$(below_sum sync 'writeback wait' count fsync)" 8 16 \
 		"each of them waits for writeback"

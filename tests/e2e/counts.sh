@@ -141,7 +141,7 @@ test_budget()
 	local op call covered rows all whole right blind
 
 	BRICKTOP_BUDGET=turns measure_begin b1 "$BED_B1_PID" --budget 50 \
-		--dump-requests 4000="$BED_DIR/requests" || bail_out "cannot attach"
+		--slow 0 --dump-requests 4000="$BED_DIR/requests" || bail_out "cannot attach"
 	ok "a load of some seconds" bed_fio "$BED_C1_MNT" data-4k --rw=randrw --numjobs=2 \
 		--size=2m --fsync=64 --time_based --runtime=6
 	ok "a report of layers that take turns off" measure_end b1
@@ -169,6 +169,8 @@ test_budget()
 	is "$(measure_get b1 .lost.skipped)" "$(measure_get b1 '[.ops[] |
 		select(.source == "walk") | .count - .covered] | add')" \
 		"all that were not seen whole are counted"
+	is "$(measure_get b1 '[.slow[] | select(.covered == false) | .layers | length > 0] |
+		any')" true "slow: some were not seen whole, and say so"
 	ok "each dumped request adds up" python3 tests/lib/check_dump.py "$BED_DIR/requests"
 	ok "all counts, passages and means are the process's own" judge b1 --expect fsync \
 		--allow-lost total --allow-lost skipped

@@ -18,7 +18,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 e2e_begin
 : "${DELAY_CASES:=delay gen slow local refused}"
-: "${SLOW_REQUESTS:=6000}" "${SLOW_DELAYED:=6}"
+: "${SLOW_REQUESTS:=6000}" "${SLOW_DELAYED:=6}" "${SLOW_DELAY_MS:=150}" "${SLOW_LIMIT_MS:=100}"
 bed_xlators || skip_all "test xlators cannot be built here"
 
 # spec KIND BRICK NAME none|write|read: an xlator of a volfile.
@@ -171,7 +171,7 @@ test_kind()
 late_brick()
 {
 	bed_brick slow --async --at iot "hold delay ops writev hold-file $BED_DIR/hold" \
-		--at posix "late delay delay-us 150000 ops readv,writev \
+		--at posix "late delay delay-us ${SLOW_DELAY_MS}000 ops readv,writev \
 			delay-every $((SLOW_REQUESTS / SLOW_DELAYED)) \
 			counter-file $BED_DIR/late log-file $BED_DIR/late.log"
 }
@@ -180,6 +180,36 @@ late_load()
 {
 	bed_fio "$(bed_get c-slow MNT)" load-slow --size=1m --numjobs=2 --rw=randrw --direct=0 \
 		--io_size=$((SLOW_REQUESTS * 2))k
+}
+
+# late_renamed: the load's two files get names that would do harm on a terminal; back: again.
+late_renamed()
+{
+	local mnt i ugly=$'\e[31m\xff'
+
+	mnt=$(bed_get c-slow MNT)
+	for i in 0 1; do
+		case ${1-} in
+		'') mv "$mnt/load-slow.$i.0" "$mnt/late$i $ugly" || return 1 ;;
+		back) mv "$mnt/late$i $ugly" "$mnt/load-slow.$i.0" || return 1 ;;
+		esac
+	done
+}
+
+# What the trees of reads and writes say of their file and application.
+late_names()
+{
+	is "$(jq -c '[.slow[] | select(.root == "brick" and .origin == "user" and
+		(.op == "read" or .op == "write")) | (.file.path | sub("^/late[01] "; "")) +
+		" \(.application.comm) \(.application.uid) \(.covered)"] | unique' \
+		"$BED_DIR/late-json.json")" '["?[31m? fio 0 true"]' \
+		"slow: the files by their new names, harmless, and the application"
+	is "$(jq '[.slow[].application.client | select(.)] | unique | length' \
+		"$BED_DIR/late-json.json")" 1 "slow: and its client"
+	like "$(cat "$BED_DIR/late-text.out")" \
+		'/late[01] \?\[31m\?[[:space:]]+inode [0-9]+[[:space:]]+for pid [0-9]+ \(fio\)' \
+		"slow: so says the text"
+	is "$(tr -dc '\033\377' <"$BED_DIR/late-text.out" | wc -c)" 0 "slow: nothing harmful in it"
 }
 
 late_count()
@@ -196,20 +226,23 @@ test_late()
 	pid=$(bed_get slow PID)
 	before=$(late_count) || return 1
 	: >"$BED_DIR/late.log"
-	attach_start late-text "$pid" --slow 100ms -d 300 || return 1
-	measure_attach late-json "$pid" --slow 100ms || return 1
+	attach_start late-text "$pid" --slow "${SLOW_LIMIT_MS}ms" -d 300 || return 1
+	measure_attach late-json "$pid" --slow "${SLOW_LIMIT_MS}ms" || return 1
 	ok "slow: $SLOW_REQUESTS requests, some of them delayed" late_load || return 1
+	ok "slow: its files have other names now" late_renamed || return 1
 	ok "slow: measured" measure_finish late-json || return 1
 	attach_end late-text
+	late_renamed back || return 1
+	late_names
 	count=$(($(late_count) - before))
 	between "$count" 2 20 "slow: there were delays"
 	ok "slow: those that were delayed are those shown, by the layer that did it" \
 		tests/lib/check_slow.py "$BED_DIR/late-json.json" "$BED_DIR/late.log" \
-		--layer access-control+late --limit-us 100000 --delay-us 150000 \
-		--count "$count" && note "$TAP_OUTPUT"
+		--layer access-control+late --limit-us "${SLOW_LIMIT_MS}000" \
+		--delay-us "${SLOW_DELAY_MS}000" --count "$count" && note "$TAP_OUTPUT"
 	is "$ATTACH_STATUS $(grep -c 'access-control+late   <-- most of the time' \
 		"$BED_DIR/late-text.out")" "0 $count" "slow: so says the text"
-	like "$(cat "$BED_DIR/late-text.out")" 'slow +[0-9]+ slower than 100ms' \
+	like "$(cat "$BED_DIR/late-text.out")" 'slow +[0-9]+ slower than '"$SLOW_LIMIT_MS"ms \
 		"slow: and how many there are"
 }
 

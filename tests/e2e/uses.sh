@@ -179,7 +179,7 @@ test_plain()
 	plain_process "$dir"
 	exec 9>"$BED_DIR/go"
 	ok "a process that is no GlusterFS" bed_poll 10 grep -q ready "$BED_DIR/said"
-	ok "attached" measure_attach plain "$PLAIN"
+	ok "attached" measure_attach plain "$PLAIN" --slow 0
 	echo go >&9
 	ok "its calls" bed_poll 10 grep -q over "$BED_DIR/said"
 	ok "its report" measure_finish plain
@@ -192,6 +192,11 @@ test_plain()
 	is "$(measure_get plain ".files[] | select(.inode == $(stat -c %i "$dir/closed")) |
 		\"\\(.writes) \\(.syncs) \\(.bytes) \\(.path)\"")" "7 1 7000 null" \
 		"another, that it has closed"
+	is "$(measure_get plain "[.slow[] | select(.ino == $inode) |
+		\"\\(.file.path) \\(.file.gfid)\"] | unique[]")" "$dir/held null" \
+		"its slowest calls have the path, too"
+	is "$(measure_get plain "[.slow[] | select(.ino == $(stat -c %i "$dir/closed")) |
+		.file] | unique[]")" null "and those of the other have none"
 	is "$(measure_get plain '.apps[] | "\(.app_pid) \(.uid) \(.comm)"')" \
 		"$PLAIN 0 python3" "its one thread"
 	is "$(measure_get plain '.seen.apps_pct')" 100 "and all of its time"

@@ -13,6 +13,7 @@ BED_BELOW_CGROUP=
 BELOW_TRACE=
 BELOW_LOOPS=()
 BELOW_VM_LOCK=
+BELOW_LOOK=() # options of bricktop's
 BELOW_SEED=${BELOW_SEED:-4711}
 RANDOM=$((BELOW_SEED % 32768))
 
@@ -177,7 +178,7 @@ below_fio()
 
 	below_launch "$name" fio --filename="$2" --thread --randseed=1 --allow_file_create=0 \
 		--output-format=json "${@:3}" &&
-		attach_start "$name-look" "$(bed_get "$name" PID)" --json && below_finish "$name"
+		below_look "$name" && below_finish "$name"
 }
 
 # below_fio_job NAME JOB FILTER
@@ -185,6 +186,9 @@ below_fio_job()
 {
 	jq --arg job "$2" ".jobs[] | select(.jobname == \$job) | $3" "$BED_DIR/$1.clocks"
 }
+
+# below_look NAME: bricktop, on that load.
+below_look() { attach_start "$1-look" "$(bed_get "$1" PID)" --json "${BELOW_LOOK[@]}"; }
 
 # below_finish NAME: lets it run, waits for it, and ends bricktop; its report is NAME.json.
 below_finish()
@@ -204,8 +208,7 @@ below_finish()
 # below_run NAME LOAD ARGUMENT...: all of it, but for the trace.
 below_run()
 {
-	below_start "$@" && attach_start "$1-look" "$(bed_get "$1" PID)" --json &&
-		below_finish "$1"
+	below_start "$@" && below_look "$1" && below_finish "$1"
 }
 
 # below_traced_run [-a] NAME LOAD ARGUMENT... -- EVENT FILTER ...: and with the trace, of its
@@ -221,7 +224,7 @@ below_traced_run()
 		shift
 	done
 	shift
-	below_start "${load[@]}" && attach_start "$name-look" "$(bed_get "$name" PID)" --json &&
+	below_start "${load[@]}" && below_look "$name" &&
 		below_trace "${anybody:-$(bed_get "$name" PID)}" "$@" &&
 		below_finish "$name" && below_traced "$name"
 }

@@ -66,9 +66,12 @@ static size_t make_record(uint64_t incl)
 					  .result = 4096,
 					  .n_frames = N_FRAMES,
 					  .n_spans = 1 };
-	record.who = (struct wire_who){
-		.file = { 0xfe, 1 }, .kind = WIRE_FILE_GFID, .has_app = 1, .pid = 17, .uid = 3
-	};
+	record.who = (struct wire_who){ .file = { 0xfe, 1 },
+					.client = 0xc11e47,
+					.pid = 17,
+					.uid = 3,
+					.kind = WIRE_FILE_GFID,
+					.has_app = 1 };
 	record.frames[0] = make_frame(0, 0xffff, 0, incl, incl - 1000);
 	record.frames[1] = make_frame(1, 0, 500, incl - 500, incl - 2000);
 	record.frames[2] = make_frame(2, 1, 1000, incl - 1000, call);
@@ -204,8 +207,12 @@ static void test_tree(void)
 	ok(op->incl_ns == 8003000 && op->limit_ns == 1e6, "how long it took, and the limit then");
 	ok(op->has_bytes && op->bytes == 4096 && !op->failed, "what it moved");
 	ok(op->ino == 131 && op->tid == 4219, "which file, which thread");
-	is_str(op->gfid, "fe010000-0000-0000-0000-000000000000", "which file to GlusterFS");
-	ok(!op->is_entry && op->has_app && op->app_pid == 17 && op->uid == 3, "for whom");
+	ok(op->file.kind == SNAP_FILE_GFID && op->file.id[0] == 0xfe && op->file.id[1] == 1,
+	   "which file to GlusterFS");
+	ok(op->has_app && op->file.last.pid == 17 && op->file.last.uid == 3 &&
+		   op->file.last.client_addr == 0xc11e47,
+	   "for whom");
+	ok(!op->uncovered, "all layers were on");
 	is_int((long long)op->n_rows, 5, "rows");
 	is_str(op->rows[2].id, "posix", "frames in order");
 	ok(op->rows[2].depth == 2 && op->rows[2].at_ns.v == 1000, "below each other, from then on");
@@ -234,6 +241,7 @@ static void test_odd_trees(void)
 	record.head.unsplit = WIRE_LOST_LEDGER + 1;
 	record.head.result = -1;
 	record.head.op_errno = 5;
+	record.head.uncovered = 1;
 	is_int(slow_take(slow, &record, len), 0, "one that could not be split");
 	len = make_record(8 * MS);
 	record.frames[1].flags = 0;
@@ -247,6 +255,7 @@ static void test_odd_trees(void)
 	(void)len;
 	s = report();
 	is_str(s->ops[0].unsplit, "ledger", "why it is in one piece");
+	ok(s->ops[0].uncovered && !s->ops[1].uncovered, "which one the layers were off for");
 	ok(!s->ops[0].rows[0].self_ns.valid && s->ops[0].failed && s->ops[0].error == 5,
 	   "has no self times, and has failed");
 	is_int((long long)s->ops[1].n_rows, 4, "what does not count has no row");
