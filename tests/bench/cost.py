@@ -1,16 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What watching a brick costs it: CPU time per operation with each tool attached, against none.
-
-One brick under one steady load; the arms take turns, each between two slices with nothing attached,
-in reversed order every other round. A ratio is an arm's CPU per operation over the mean of its two
-neighbours: what changes slowly is in all three. The machine has short fits as well, so slices are
-short and many, and of the ratios' logarithms the trimmed mean is taken, with the interval that
-resampling gives it. Beside it stands what bricktop itself said, over the same seconds.
+One brick under one steady load; arms.py says how the arms take turns and what is made of it. Beside
+it stands what bricktop itself said, over the same seconds.
 
 usage: cost.py PID LOAD_PID WORK_DIR ROUNDS SECS [PROFILE_ON PROFILE_OFF]
 """
-import math
 import os
 import shutil
 import subprocess
@@ -18,36 +13,27 @@ import sys
 import time
 
 import fops
-from sample import Bricktop, Tool, cpu_per_op, interval, trimmed_interval, wait_for
+from arms import NONE, Arms, wanted, with_bricktop
+from sample import Bpftrace, Tool, cpu_per_op, interval
 
 SCRIPT = "bpftrace script"
 AIMS_PCT = {"E0": 0.5, "E0+walk": 5.0, "all layers": 15.0}
 
 
-class Bench:
+class Brick:
+    """A brick under load, and what can be attached to it."""
+
     def __init__(self, pid, load, work, secs, profile):
         self.pid, self.load, self.work, self.secs = pid, load, work, secs
         self.profile = profile
-        self.script = os.path.join(work, "fops.bt")
-        self.cost, self.ratio, self.meter, self.rate = {}, {}, {}, {}
-        self.failed = {}
+        self.script = None
 
     def measure(self):
-        return cpu_per_op(self.pid, self.load, self.secs)
+        cpu, rate = cpu_per_op(self.pid, self.load, self.secs)
+        return {"cpu": cpu, "rate": rate}
 
-    def bricktop(self, *args, env=None):
-        tool = Bricktop(self.pid, self.work, self.secs, args, env)
-        tool.wait_report()
-        figures = self.measure()
-        tool.interrupt()
-        # the last report is of what is left of its interval: it counts by its length
-        said = tool.lines()[1:]
-        lost = sum(report["lost"]["total"] for report in said)
-        if lost:
-            print(f"# lost in this slice: {lost}")
-        secs = [report["window"]["secs"] for report in said]
-        return figures, sum(report["cost"]["target_pct"] * s
-                            for report, s in zip(said, secs)) / sum(secs)
+    def bricktop(self, *args):
+        return with_bricktop(self.measure, self.pid, self.work, self.secs, args)
 
     def e0(self):
         return self.bricktop("--memory-only")
@@ -72,10 +58,7 @@ class Bench:
         return figures, None
 
     def bpftrace(self):
-        tool = Tool(["bpftrace", "--unsafe", "-p", str(self.pid), self.script],
-                    os.path.join(self.work, "bpftrace.out"))
-        wait_for("bpftrace", lambda: tool.shows("ready"))
-        time.sleep(0.3)
+        tool = Bpftrace(self.script, self.work, ("--unsafe", "-p", str(self.pid)))
         figures = self.measure()
         tool.interrupt()
         if "_us:" not in tool.text():
@@ -99,34 +82,12 @@ class Bench:
         if self.profile:
             arms["volume profile"] = self.volume_profile
         if shutil.which("bpftrace"):
-            text, count = fops.script(self.pid)
-            open(self.script, "w", encoding="utf-8").write(text)
+            self.script, count = fops.script(self.pid)
             print(f"# the bpftrace script has {count} probes")
             arms[SCRIPT] = self.bpftrace
         if shutil.which("perf"):
             arms["perf trace -s"] = self.perf_trace
-        wanted = [name for name in os.environ.get("COST_ARMS", "").split(",") if name]
-        return {name: arm for name, arm in arms.items() if not wanted or name in wanted}
-
-    def run(self, rounds):
-        arms = list(self.arms().items())
-        for number in range(rounds):
-            before, rate = self.measure()
-            self.note("none", before, rate)
-            for name, arm in arms if number % 2 == 0 else arms[::-1]:
-                (cost, rate), said = arm()
-                self.note(name, cost, rate)
-                after, rate = self.measure()
-                self.note("none", after, rate)
-                self.ratio.setdefault(name, []).append(math.log(2 * cost / (before + after)))
-                if said is not None:
-                    self.meter.setdefault(name, []).append(said)
-                before = after
-            print(f"# round {number + 1} of {rounds}", flush=True)
-
-    def note(self, name, cost, rate):
-        self.cost.setdefault(name, []).append(cost)
-        self.rate.setdefault(name, []).append(rate)
+        return wanted(arms)
 
 
 def verdict(low, high, aim):
@@ -138,34 +99,30 @@ def verdict(low, high, aim):
 
 def row(bench, name):
     """One line of the table, and whether an aim was missed."""
-    mean, low, high = trimmed_interval(bench.ratio[name])
-    low, high = 100 * (math.exp(low) - 1), 100 * (math.exp(high) - 1)
+    mean, low, high = bench.overhead(name, "cpu")
     said, inside, aim = "-", "-", "-"
-    if name in bench.meter:
-        share = sum(bench.meter[name]) / len(bench.meter[name]) / 100
-        added = 100 * share / (1 - share)
+    added = bench.said_pct(name)
+    if added is not None:
         said = f"{added:+.1f} %"
         inside = "yes" if low <= added <= high else "no"
     if name in AIMS_PCT:
         aim = f"{AIMS_PCT[name]} %: {verdict(low, high, AIMS_PCT[name])}"
-    print(f"| {name} | {sum(bench.cost[name]) / len(bench.cost[name]):.1f} "
-          f"| {100 * (math.exp(mean) - 1):+.1f} % | {low:+.1f} ... {high:+.1f} % "
-          f"| {said} | {inside} | {aim} |")
+    print(f"| {name} | {bench.mean(name, 'cpu'):.1f} | {mean:+.1f} % "
+          f"| {low:+.1f} ... {high:+.1f} % | {said} | {inside} | {aim} |")
     return aim.endswith("missed")
 
 
 def table(bench):
-    mean, half = interval(bench.cost["none"])
-    rate = bench.rate["none"]
+    mean, half = interval(bench.values(NONE, "cpu"))
     print("\n| arm | brick CPU, us/op | against none | 95 % | bricktop says | inside | aim |\n"
           "|---|---|---|---|---|---|---|")
     print(f"| none | {mean:.1f} | | +- {100 * half / mean:.1f} % | | | "
-          f"{sum(rate) / len(rate):.0f} op/s |")
-    missed = [name for name in bench.ratio if row(bench, name)]
-    if SCRIPT in bench.ratio and "E0+walk" in bench.ratio:
-        ours, theirs = (trimmed_interval(bench.ratio[n])[0] for n in ("E0+walk", SCRIPT))
-        print(f"\nper-layer numbers cost {100 * (math.exp(ours) - 1):+.1f} % by bricktop's walk, "
-              f"{100 * (math.exp(theirs) - 1):+.1f} % by the bpftrace script")
+          f"{bench.mean(NONE, 'rate'):.0f} op/s |")
+    missed = [name for name in bench.ratios if row(bench, name)]
+    if SCRIPT in bench.ratios and "E0+walk" in bench.ratios:
+        ours, theirs = (bench.overhead(name, "cpu")[0] for name in ("E0+walk", SCRIPT))
+        print(f"\nper-layer numbers cost {ours:+.1f} % by bricktop's walk, "
+              f"{theirs:+.1f} % by the bpftrace script")
         if ours > theirs:
             missed.append("cheapest with per-layer numbers")
     return missed
@@ -173,7 +130,8 @@ def table(bench):
 
 def main():
     pid, load, work, rounds = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-    bench = Bench(pid, load, work, float(sys.argv[5]), sys.argv[6:8])
+    brick = Brick(pid, load, work, float(sys.argv[5]), sys.argv[6:8])
+    bench = Arms(brick.measure, brick.arms())
     bench.run(rounds)
     missed = table(bench)
     if missed:

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from sample import Bricktop, Tool, cpu_ns, io_calls, programs, wait_for
+from sample import Bpftrace, Bricktop, cpu_ns, io_calls, programs, wait_for
 
 BPF_SYSCALL = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
 BPF_ENABLE_STATS, RUN_TIME = 32, 0
@@ -74,13 +74,10 @@ def own_hits(pid, load, work, events, secs):
     if not shutil.which("bpftrace"):
         print("# no bpftrace here: whose threads were hit is not known")
         return {}
-    path = os.path.join(work, "own.bt")
-    with open(path, "w", encoding="utf-8") as script:
-        script.write('BEGIN { printf("ready\\n"); }\n')
-        for event in events:
-            script.write(f"tracepoint:{event} /pid == {pid}/ {{ @[\"{event}\"] = count(); }}\n")
-    tool = Tool(["bpftrace", path], os.path.join(work, "own.out"))
-    wait_for("bpftrace", lambda: tool.shows("ready"))
+    script = ['BEGIN { printf("ready\\n"); }']
+    for event in events:
+        script.append(f"tracepoint:{event} /pid == {pid}/ {{ @[\"{event}\"] = count(); }}")
+    tool = Bpftrace("\n".join(script), work)
     ops = io_calls(load)
     time.sleep(secs)
     tool.interrupt()

@@ -2,6 +2,7 @@
 """What the benches measure with: CPU clocks, counts and sizes of processes, BPF programs' run times
 and t intervals. Knows nothing of GlusterFS, nor of what is compared.
 """
+import atexit
 import json
 import math
 import os
@@ -40,6 +41,27 @@ def cpu_per_op(pid, load, secs):
     if ops < 50:
         raise SystemExit(f"the load made {ops} operations in {secs} s: it does not run")
     return cpu / ops / 1000, ops / (time.monotonic() - start)
+
+
+def host_idle_ns():
+    """Time in which CPUs of the host had nothing to run, waiting for I/O included. The kernel adds
+    it up exactly, the other columns of /proc/stat only by its tick."""
+    fields = open("/proc/stat", encoding="ascii").readline().split()
+    return (int(fields[4]) + int(fields[5])) * 10**9 // os.sysconf("SC_CLK_TCK")
+
+
+def host_per_op(load, secs):
+    """CPU time in us per operation of the load, all of the host's and the load's own, and
+    operations per second, for a while. The host's is that of interrupts, kernel threads and tools
+    as well, and of whoever else runs here."""
+    cpu, idle, ops, start = cpu_ns(load), host_idle_ns(), io_calls(load), time.monotonic()
+    time.sleep(secs)
+    cpu, idle, ops = cpu_ns(load) - cpu, host_idle_ns() - idle, io_calls(load) - ops
+    wall = time.monotonic() - start
+    busy = os.sysconf("SC_NPROCESSORS_ONLN") * wall * 1e9 - idle
+    if ops < 50:
+        raise SystemExit(f"the load made {ops} operations in {secs} s: it does not run")
+    return busy / ops / 1000, cpu / ops / 1000, ops / wall
 
 
 def programs(pid):
@@ -100,6 +122,12 @@ class Tool:
         self.file = open(out, "w", encoding="utf-8")
         self.proc = subprocess.Popen(args, stdout=self.file, stderr=subprocess.STDOUT,
                                      env=dict(os.environ, **(env or {})))
+        atexit.register(self.end)
+
+    def end(self):
+        """Where the bench gives up, its tools must not go on."""
+        if self.proc.poll() is None:
+            self.proc.kill()
 
     def text(self):
         return open(self.path, encoding="utf-8", errors="replace").read()
@@ -116,6 +144,29 @@ class Tool:
         self.proc.wait(secs)
         self.file.close()
         return time.monotonic() - start
+
+
+class Bpftrace(Tool):
+    """A bpftrace script whose BEGIN prints "ready"; attached on return."""
+
+    def __init__(self, script, work, options=()):
+        path = os.path.join(work, "script.bt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(script)
+        super().__init__(["bpftrace", *options, path], os.path.join(work, "bpftrace.out"))
+        wait_for("bpftrace", lambda: self.shows("ready"))
+        time.sleep(0.3)
+
+    def interrupt(self, secs=120):
+        # bpftrace 0.17 looks at its flag and then sleeps: a signal between the two is lost
+        start = time.monotonic()
+        while time.monotonic() - start < secs:
+            try:
+                super().interrupt(5)
+                return time.monotonic() - start
+            except subprocess.TimeoutExpired:
+                continue
+        raise SystemExit(f"bpftrace does not end within {secs} s")
 
 
 class Bricktop(Tool):
