@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What bricktop costs the brick it watches, against nothing and against other tools,
-# and how that grows. Some ten minutes on an idle machine; it fails where an aim is
-# missed. COST_ROUNDS (12) and COST_SECS (1: one slice) shorten or lengthen the
-# comparison, COST_ONLY names its parts (arms events growth rate stacks collector
-# detach), COST_ARMS, by commas, the arms (E0, E0+walk, all layers, bpftrace script).
+# What bricktop costs the brick or process it watches, against nothing and against other
+# tools, and how that grows. Some twenty minutes on an idle machine; it fails where an aim
+# is missed. COST_ROUNDS (12) and COST_SECS (1: one slice) shorten or lengthen the
+# comparisons, COST_ONLY names its parts (arms events block growth rate stacks collector
+# detach), COST_ARMS, by commas, the arms: of "arms" E0, E0+walk, walk and system calls, all
+# layers, all layers and --slow, volume profile, bpftrace script, perf trace -s; of "block"
+# device table, all layers of a process, biolatency script, xfsslower script.
 # shellcheck disable=SC2153,SC2317 # bed.sh sets BED_<NAME>_*; functions run through aim
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/lib/bed.sh
@@ -15,6 +17,7 @@ rounds=${COST_ROUNDS:-12}
 secs=${COST_SECS:-1}
 missed=0
 load=
+fio_args=()
 
 bed_init || exit 77
 work=$BED_DIR/work
@@ -25,19 +28,25 @@ wants() { [ -z "${COST_ONLY-}" ] || [[ " $COST_ONLY " == *" $1 "* ]]; }
 # aim COMMAND...: one part; remembers whether its aim was missed.
 aim() { "$@" || missed=$((missed + 1)); }
 
-# start_load MNT JOBS: reads and writes of 4 KiB until stop_load; sets load.
+# load_args MNT JOBS [FIO OPTION]...: fio_args, reads and writes of 4 KiB.
+load_args()
+{
+	fio_args=(--name=bench --directory="$1" --numjobs="$2" --rw=randrw --bs=4k
+		--size=8m --direct=1 --ioengine=psync --thread=1 --invalidate=0
+		--fallocate=none --randseed=4711 "${@:3}")
+}
+
+# start_load MNT JOBS [FIO OPTION]...: such a load until stop_load; sets load.
 start_load()
 {
-	local args=(--name=bench --directory="$1" --numjobs="$2" --rw=randrw --bs=4k
-		--size=8m --direct=1 --ioengine=psync --thread=1 --invalidate=0
-		--fallocate=none --randseed=4711)
-
-	${BED_FIO_IN:+bed_ns} fio "${args[@]}" --create_only=1 >"$work/fio.out" 2>&1 || return 1
+	load_args "$@"
+	${BED_FIO_IN:+bed_ns} fio "${fio_args[@]}" --create_only=1 >"$work/fio.out" 2>&1 ||
+		return 1
 	if [ -n "${BED_FIO_IN-}" ]; then
-		nsenter -t "$BED_NS_PID" -n -m -- fio "${args[@]}" --time_based --runtime=3600 \
-			>"$work/fio.out" 2>&1 &
+		nsenter -t "$BED_NS_PID" -n -m -- fio "${fio_args[@]}" --time_based \
+			--runtime=3600 >"$work/fio.out" 2>&1 &
 	else
-		fio "${args[@]}" --time_based --runtime=3600 >"$work/fio.out" 2>&1 &
+		fio "${fio_args[@]}" --time_based --runtime=3600 >"$work/fio.out" 2>&1 &
 	fi
 	load=$!
 	sleep 1
@@ -134,8 +143,31 @@ events()
 	return "$1"
 }
 
+# block LABEL [FIO OPTION]...: no brick: the block path of a process on XFS, event by
+# event, then beside other tools.
+block()
+{
+	local label=$1 status=0
+
+	start_load "$BED_X_XFS" 4 "${@:2}" || return 1
+	printf '\n%s I/O of a plain process, event by event:\n' "$label"
+	python3 "$here/events.py" "$load" "$load" "$work" 5 || status=1
+	stop_load
+	python3 "$here/block.py" "$label" "$BED_X_DEV" "$BED_X_XFS" "$work" "$rounds" "$secs" \
+		fio "${fio_args[@]}" || status=1
+	return "$status"
+}
+
+blocks()
+{
+	bed_xfs x 600M || return 1
+	aim block direct
+	aim block buffered --direct=0 --fsync=32
+}
+
 if wants arms; then aim compare; fi
 if wants events; then aim events; fi
+if wants block; then blocks || missed=$((missed + 1)); fi
 if wants growth; then growth; fi
 printf '\n'
 if wants stacks; then aim stacks; fi
