@@ -77,9 +77,10 @@ static __always_inline void traced_count(struct hit *h)
 
 static __always_inline void traced_end(const struct hit *h)
 {
-	if (h->begin)
-		__sync_fetch_and_add(&h->count->timed_ns, (bpf_ktime_get_ns() - h->begin)
-								  << h->shift);
+	if (!h->begin)
+		return;
+	__sync_fetch_and_add(&h->count->timed_ns, (bpf_ktime_get_ns() - h->begin) << h->shift);
+	__sync_fetch_and_add(&h->count->timed, 1ULL << h->shift);
 }
 
 #endif

@@ -290,8 +290,9 @@ struct wire_traced {
 	struct wire_traced_shard {
 		__u64 calls;    /* that its threads began: each is a hit at enter and at exit */
 		__u64 hits;     /* of its threads at other tracepoints */
-		__u64 timed_ns; /* run time of their hits behind the filter, by those timed */
-		__u64 pad[5];
+		__u64 timed_ns; /* run time of their hits behind the filter, by those timed; ... */
+		__u64 timed;    /* ... so many hits; in each is one reading of the clock */
+		__u64 pad[4];
 	} shard[WIRE_MAX_SHARDS]; /* by CPU number */
 };
 _Static_assert(sizeof(struct wire_traced) == 64 * (1 + WIRE_MAX_SHARDS), "wire_traced");

@@ -3,7 +3,7 @@
  * meter.c: measures bricktop itself. Calibration attaches the smallest programs to two functions of
  * this executable and to the system calls' tracepoints, and times calls in thread CPU time, so that
  * other load on the machine does not count; the programs' own run time, which the kernel knows, is
- * taken off.
+ * taken off, less what knowing it adds.
  */
 #include "meter.h"
 
@@ -24,7 +24,8 @@
 #define EMULATED_BATCH 5 /* calls */
 #define STEPPED_BATCH  2
 #define SYSCALL_BATCH  5
-#define SYSCALLS       4 /* in a row, as a thread makes them while it serves a request */
+#define RUNS           51 /* of a program that is run by hand */
+#define SYSCALLS       4  /* in a row, as a thread makes them while it serves a request */
 #define CACHE_LINE     64
 #define CACHE_BYTES    (1 << 20) /* where the size of the second-level cache is not known */
 
@@ -88,7 +89,7 @@ struct hooks {
 };
 
 struct timing {
-	double call_ns; /* of a call, its hooks' run time taken off */
+	double call_ns; /* of a call */
 	double run_ns;  /* the hooks' run time in a call, each program's hits together */
 	bool missed;    /* fewer hits than calls: a hook that misses would look cheap */
 };
@@ -109,11 +110,18 @@ static double hit_run_ns(int prog_fd, unsigned int calls, struct meter_prog *see
 	return hits ? (double)run_ns / (double)hits : 0;
 }
 
-static int compare_calls(const void *a, const void *b)
+static int compare_ns(const void *a, const void *b)
 {
-	const struct timing *x = a, *y = b;
+	double x = *(const double *)a, y = *(const double *)b;
 
-	return (x->call_ns > y->call_ns) - (x->call_ns < y->call_ns);
+	return (x > y) - (x < y);
+}
+
+/* Sorts what it is given. */
+static double median_ns(double *ns, size_t n)
+{
+	qsort(ns, n, sizeof(*ns), compare_ns);
+	return ns[n / 2];
 }
 
 /*
@@ -152,38 +160,59 @@ static uint64_t time_batch(void (*func)(void), unsigned int batch, const struct 
 	return sum;
 }
 
-/* Call func in BATCHES batches; the median batch. */
+/* Call func in BATCHES batches; the medians. */
 static struct timing time_calls(void (*func)(void), unsigned int batch,
 				const struct other_work *work, const struct hooks *hooks)
 {
-	struct timing timing[BATCHES] = { { 0 } };
+	double call_ns[BATCHES], run_ns[BATCHES] = { 0 };
+	struct timing timing = { .missed = false };
 	struct meter_prog seen[2] = { { 0 } };
 	unsigned int b, i;
-	bool missed = false;
 
 	for (i = 0; i < hooks->n; i++)
-		hit_run_ns(hooks->fd[i], 0, &seen[i], &missed);
-	missed = false;
+		hit_run_ns(hooks->fd[i], 0, &seen[i], &timing.missed);
+	timing.missed = false;
 	for (b = 0; b < BATCHES; b++) {
-		timing[b].call_ns = (double)time_batch(func, batch, work) / batch;
+		call_ns[b] = (double)time_batch(func, batch, work) / batch;
 		for (i = 0; i < hooks->n; i++)
-			timing[b].run_ns +=
-				hooks->hits * hit_run_ns(hooks->fd[i], batch, &seen[i], &missed);
-		timing[b].call_ns -= timing[b].run_ns;
+			run_ns[b] += hooks->hits *
+				     hit_run_ns(hooks->fd[i], batch, &seen[i], &timing.missed);
 	}
-	qsort(timing, BATCHES, sizeof(timing[0]), compare_calls);
-	timing[BATCHES / 2].missed = missed;
-	return timing[BATCHES / 2];
+	timing.call_ns = median_ns(call_ns, BATCHES);
+	timing.run_ns = median_ns(run_ns, BATCHES);
+	return timing;
 }
 
 static const struct hooks no_hooks = { .n = 0 };
 
-/* Never below 0: of a hook that costs next to nothing noise could make less than nothing. */
-static double overhead_ns(const struct timing *without, const struct timing *with)
+/*
+ * Calls with hooks: run times while the kernel counts them, and the calls' own while it does not,
+ * as it does not for most of the time.
+ */
+static struct timing time_hooked(void (*func)(void), unsigned int batch,
+				 const struct other_work *work, const struct hooks *hooks)
 {
-	double ns = with->call_ns - without->call_ns;
+	int stats = meter_enable_stats();
+	struct timing timing;
 
+	if (stats < 0)
+		return (struct timing){ .missed = true };
+	timing = time_calls(func, batch, work, hooks);
+	close(stats);
+	timing.call_ns = time_calls(func, batch, work, &no_hooks).call_ns;
+	return timing;
+}
+
+/* Never below 0: of what costs next to nothing noise could make less than nothing. */
+static double above_zero(double ns)
+{
 	return ns > 0 ? ns : 0;
+}
+
+/* What the hits of one call cost beyond their programs' own run time. */
+static double overhead_ns(const struct timing *without, const struct timing *with, double run_ns)
+{
+	return above_zero(with->call_ns - without->call_ns - run_ns);
 }
 
 /* File offset of a function of this executable, by the mapping that it lies in. */
@@ -227,14 +256,20 @@ static int attach_sites(enum uprobe_kind kind, int prog_fd, struct uprobe_links 
 	return uprobe_attach(kind, prog_fd, getpid(), site, 2, links, err, err_size);
 }
 
+/* hooks: NULL while nothing is attached. */
 static void time_sites(const struct other_work *work, const struct hooks *hooks,
 		       struct timing *ret_emulated, struct timing *ret_stepped)
 {
 	/* the first hits break the page's sharing: not typical */
 	meter_emulated_site();
 	meter_stepped_site();
-	*ret_emulated = time_calls(meter_emulated_site, EMULATED_BATCH, work, hooks);
-	*ret_stepped = time_calls(meter_stepped_site, STEPPED_BATCH, work, hooks);
+	if (!hooks) {
+		*ret_emulated = time_calls(meter_emulated_site, EMULATED_BATCH, work, &no_hooks);
+		*ret_stepped = time_calls(meter_stepped_site, STEPPED_BATCH, work, &no_hooks);
+	} else {
+		*ret_emulated = time_hooked(meter_emulated_site, EMULATED_BATCH, work, hooks);
+		*ret_stepped = time_hooked(meter_stepped_site, STEPPED_BATCH, work, hooks);
+	}
 }
 
 static void calibrate_uprobes(enum uprobe_kind kind, int prog_fd, const struct other_work *work,
@@ -244,7 +279,7 @@ static void calibrate_uprobes(enum uprobe_kind kind, int prog_fd, const struct o
 	struct uprobe_links links = { 0 };
 	struct timing emulated[2], stepped[2];
 
-	time_sites(work, &no_hooks, &emulated[0], &stepped[0]);
+	time_sites(work, NULL, &emulated[0], &stepped[0]);
 	if (attach_sites(kind, prog_fd, &links, err, err_size))
 		return;
 	time_sites(work, &hooks, &emulated[1], &stepped[1]);
@@ -252,39 +287,108 @@ static void calibrate_uprobes(enum uprobe_kind kind, int prog_fd, const struct o
 	if (emulated[1].missed || stepped[1].missed)
 		snprintf(err, err_size, "cannot calibrate uprobes: fewer hits than calls");
 	cal->has_emulated = !emulated[1].missed;
-	cal->emulated_ns = overhead_ns(&emulated[0], &emulated[1]);
+	cal->emulated_ns = overhead_ns(&emulated[0], &emulated[1],
+				       above_zero(emulated[1].run_ns - cal->empty_ns));
 	cal->has_stepped = !stepped[1].missed;
-	cal->stepped_ns = overhead_ns(&stepped[0], &stepped[1]);
+	cal->stepped_ns = overhead_ns(&stepped[0], &stepped[1],
+				      above_zero(stepped[1].run_ns - cal->empty_ns));
+}
+
+/* How dear a hit of the tracepoints is, of calls without them and with them. */
+static void price_tracepoints(const struct hooks *hooks, const struct timing *without,
+			      const struct timing *with, const struct timing *traced,
+			      struct meter_calibration *cal)
+{
+	unsigned int hits = hooks->n * hooks->hits;
+
+	cal->has_tracepoint = true;
+	cal->filter_ns = above_zero(with->run_ns / hits - cal->empty_ns);
+	cal->tracepoint_ns = overhead_ns(without, with, hits * cal->filter_ns) / hits;
+	cal->count_ns = cal->filter_ns + above_zero(traced->call_ns - with->call_ns) / hits;
 }
 
 /* The clock is read by a system call as well: between two readings lies one more than was made. */
-static void calibrate_tracepoints(int enter_fd, int exit_fd, const struct other_work *work,
+static void calibrate_tracepoints(const struct calibrate *skel, const struct other_work *work,
 				  struct meter_calibration *cal, char *err, size_t err_size)
 {
-	const struct hooks hooks = { .fd = { enter_fd, exit_fd }, .n = 2, .hits = SYSCALLS + 1 };
-	struct timing call[2];
+	const struct hooks hooks = { .fd = { bpf_program__fd(skel->progs.on_enter__btf),
+					     bpf_program__fd(skel->progs.on_exit__btf) },
+				     .n = 2,
+				     .hits = SYSCALLS + 1 };
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	struct timing call[3];
 	int enter, leave;
 
 	make_syscalls();
 	call[0] = time_calls(make_syscalls, SYSCALL_BATCH, work, &no_hooks);
-	enter = bpf_raw_tracepoint_open(NULL, enter_fd);
-	leave = enter < 0 ? enter : bpf_raw_tracepoint_open(NULL, exit_fd);
-	if (leave >= 0)
-		call[1] = time_calls(make_syscalls, SYSCALL_BATCH, work, &hooks);
+	enter = bpf_raw_tracepoint_open(NULL, hooks.fd[0]);
+	leave = enter < 0 ? enter : bpf_raw_tracepoint_open(NULL, hooks.fd[1]);
+	if (leave >= 0) {
+		call[1] = time_hooked(make_syscalls, SYSCALL_BATCH, work, &hooks);
+		call[2] = call[1];
+		if (!bpf_prog_test_run_opts(bpf_program__fd(skel->progs.on_trace), &opts))
+			call[2] = time_calls(make_syscalls, SYSCALL_BATCH, work, &no_hooks);
+	}
 	if (leave < 0)
 		snprintf(err, err_size, "cannot calibrate tracepoint '%s': %s",
 			 enter < 0 ? "sys_enter" : "sys_exit", strerror(-leave));
 	else if (call[1].missed)
 		snprintf(err, err_size, "cannot calibrate tracepoints: fewer hits than calls");
-	if (leave >= 0 && !call[1].missed) {
-		cal->has_tracepoint = true;
-		cal->tracepoint_ns = overhead_ns(&call[0], &call[1]) / (2 * hooks.hits);
-		cal->filter_ns = call[1].run_ns / (2 * hooks.hits);
-	}
+	if (leave >= 0 && !call[1].missed)
+		price_tracepoints(&hooks, &call[0], &call[1], &call[2], cal);
 	if (leave >= 0)
 		close(leave);
 	if (enter >= 0)
 		close(enter);
+}
+
+/*
+ * Programs that are run by hand: what one that does nothing takes by the kernel's statistics, and
+ * what one finds between two readings of the clock. The second reading finds the way to the clock
+ * in the caches, wherever the hit comes from: back to back is as in a busy process.
+ */
+static int run_by_hand(const struct calibrate *skel, double *ret_empty_ns, double *ret_clock_ns)
+{
+	int nothing = bpf_program__fd(skel->progs.on_nothing);
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	double empty_ns[RUNS], clock_ns[RUNS];
+	struct meter_prog seen = { 0 };
+	bool missed = false;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < RUNS; i++) {
+		err = bpf_prog_test_run_opts(nothing, &opts);
+		if (err)
+			return err;
+		empty_ns[i] = hit_run_ns(nothing, 1, &seen, &missed);
+		err = bpf_prog_test_run_opts(bpf_program__fd(skel->progs.on_clock), &opts);
+		if (err)
+			return err;
+		clock_ns[i] = opts.retval;
+	}
+	if (missed)
+		return -ENODATA;
+	*ret_empty_ns = median_ns(empty_ns, RUNS);
+	*ret_clock_ns = median_ns(clock_ns, RUNS);
+	return 0;
+}
+
+/* To be taken off: before anything else, whose run times contain it. */
+static void calibrate_readings(const struct calibrate *skel, struct meter_calibration *cal,
+			       char *err, size_t err_size)
+{
+	int stats = meter_enable_stats();
+	int code = stats < 0 ? stats : run_by_hand(skel, &cal->empty_ns, &cal->clock_ns);
+
+	if (stats >= 0)
+		close(stats);
+	cal->has_empty = cal->has_clock = !code;
+	if (code)
+		snprintf(err, err_size,
+			 "cannot calibrate what measuring a run time adds to it, which is not "
+			 "taken off the cost: %s",
+			 strerror(-code));
 }
 
 /*
@@ -319,7 +423,6 @@ static void calibrate_all(enum uprobe_kind kind, const struct calibrate *skel,
 {
 	int prog = bpf_program__fd(kind == UPROBE_MULTI ? skel->progs.on_hit__multi :
 							  skel->progs.on_hit__perf);
-	int enter = bpf_program__fd(skel->progs.on_enter__btf);
 	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
 	struct other_work work = { .bytes = (size_t)(cache > 0 ? cache : CACHE_BYTES) / 2 };
 
@@ -328,10 +431,10 @@ static void calibrate_all(enum uprobe_kind kind, const struct calibrate *skel,
 		snprintf(err, err_size, "cannot calibrate: out of memory");
 		return;
 	}
+	calibrate_readings(skel, cal, err, err_size);
 	calibrate_uprobes(kind, prog, &work, cal, err, err_size);
-	if (enter >= 0)
-		calibrate_tracepoints(enter, bpf_program__fd(skel->progs.on_exit__btf), &work, cal,
-				      err, err_size);
+	if (bpf_program__fd(skel->progs.on_enter__btf) >= 0)
+		calibrate_tracepoints(skel, &work, cal, err, err_size);
 	free((void *)work.memory);
 }
 
@@ -348,6 +451,7 @@ int meter_calibrate(enum uprobe_kind kind, struct meter_calibration *ret_cal, ch
 		snprintf(err, err_size, "cannot enable BPF statistics: %s", strerror(-stats));
 		return stats;
 	}
+	close(stats);
 	code = load_programs(kind, true, &skel);
 	if (code) {
 		snprintf(err, err_size, "cannot load the calibration programs: %s",
@@ -355,16 +459,13 @@ int meter_calibrate(enum uprobe_kind kind, struct meter_calibration *ret_cal, ch
 		code = load_programs(kind, false, &skel);
 	}
 	if (code)
-		goto out_stats;
+		return code;
 	calibrate_all(kind, skel, &cal, err, err_size);
 	calibrate__destroy(skel);
 	if (cal.has_emulated || cal.has_stepped || cal.has_tracepoint)
 		*ret_cal = cal;
 	else
 		code = -EOPNOTSUPP;
-
-out_stats:
-	close(stats);
 	return code;
 }
 
@@ -403,11 +504,31 @@ int meter_target_cpu_ns(pid_t pid, uint64_t *ret_ns)
 	return code ? -code : read_clock(clock, ret_ns);
 }
 
+void meter_target_since(struct meter_target *now, const struct meter_target *before)
+{
+	now->emulated_hits -= before->emulated_hits;
+	now->stepped_hits -= before->stepped_hits;
+	now->tracepoint_hits -= before->tracepoint_hits;
+	now->tracepoint_work_ns -= before->tracepoint_work_ns;
+	now->timed_hits -= before->timed_hits;
+}
+
 static double hits_ns(const struct meter_calibration *cal, uint64_t emulated, uint64_t stepped,
 		      uint64_t tracepoint)
 {
 	return cal->emulated_ns * (double)emulated + cal->stepped_ns * (double)stepped +
 	       cal->tracepoint_ns * (double)tracepoint;
+}
+
+/* A run time of so many hits, less what measuring added to each: 0 where that is not known. */
+static double own_run_ns(uint64_t run_ns, uint64_t hits, double added_ns)
+{
+	return above_zero((double)run_ns - (double)hits * added_ns);
+}
+
+static double uprobes_run_ns(const struct meter_calibration *cal, const struct meter_interval *in)
+{
+	return own_run_ns(in->uprobe_run_ns, in->emulated_hits + in->stepped_hits, cal->empty_ns);
 }
 
 static double target_paid_ns(const struct meter_calibration *cal, const struct meter_interval *in)
@@ -419,8 +540,9 @@ static double target_paid_ns(const struct meter_calibration *cal, const struct m
 
 	/* the two counts are not read at once: own may be a few ahead */
 	if (all)
-		ns += (double)in->uprobe_run_ns * (own < all ? (double)own / (double)all : 1);
-	return ns + cal->filter_ns * (double)t->tracepoint_hits + (double)t->tracepoint_work_ns;
+		ns += uprobes_run_ns(cal, in) * (own < all ? (double)own / (double)all : 1);
+	return ns + cal->count_ns * (double)t->tracepoint_hits +
+	       own_run_ns(t->tracepoint_work_ns, t->timed_hits, cal->clock_ns);
 }
 
 /* What was hit has a calibrated price. */
@@ -445,7 +567,9 @@ void meter_compute(const struct meter_calibration *cal, const struct meter_inter
 
 	cost.trap_ns = (uint64_t)hits_ns(cal, interval->emulated_hits, interval->stepped_hits,
 					 interval->tracepoint_hits);
-	cost.bpf_ns = interval->uprobe_run_ns + interval->tracepoint_run_ns;
+	cost.bpf_ns = (uint64_t)(uprobes_run_ns(cal, interval) +
+				 own_run_ns(interval->tracepoint_run_ns, interval->tracepoint_hits,
+					    cal->empty_ns));
 	cost.own_ns = interval->own_cpu_ns;
 	cost.target_ns = (uint64_t)target_paid_ns(cal, interval);
 	if (interval->wall_ns) {

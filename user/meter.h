@@ -15,10 +15,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* CPU time of one hit in ns, without the BPF program's run time. A figure that is not known: has_x
- * 0. */
+/*
+ * CPU time of one hit in ns while the kernel's statistics are off, without the BPF program's own
+ * run time. A figure that is not known: has_x 0.
+ */
 struct meter_calibration {
-	bool has_emulated, has_stepped, has_tracepoint;
+	bool has_emulated, has_stepped, has_tracepoint, has_empty, has_clock;
 	double emulated_ns; /* uprobe on an emulated instruction (SITE_EMULATED) */
 	double stepped_ns;  /* uprobe on any other instruction (SITE_STEPPED) */
 	/*
@@ -32,11 +34,20 @@ struct meter_calibration {
 	 * Belongs to has_tracepoint.
 	 */
 	double filter_ns;
+	double count_ns; /* the same in one that is: what counting the hit takes, the filter
+			    included */
+	/*
+	 * Where the statistics are on, what they count for a program that does nothing: their own
+	 * two readings of the clock. It is in every run time they tell, and no part of what a hit
+	 * costs while they are off, as they are for nearly all of the time.
+	 */
+	double empty_ns;
+	double clock_ns; /* the same of a hit that a program times itself: one reading */
 };
 
 /*
  * Measure on this thread, with bpf/calibrate.bpf.c's programs and functions of bricktop's own: some
- * 30 ms of CPU time besides loading. Uprobes are hit between other work that uses the caches, as
+ * 50 ms of CPU time besides loading. Uprobes are hit between other work that uses the caches, as
  * they are in a busy process: back to back they cost half as much or less. kind: how probes are
  * attached here. To be called before bricktop's own programs hang on the tracepoints, or their
  * price would be missed. What cannot be measured stays unknown, and err names the last reason;
@@ -48,7 +59,8 @@ int meter_calibrate(enum uprobe_kind kind, struct meter_calibration *ret_cal, ch
 /* Make the kernel count BPF run times as long as the descriptor is open. The fd, or -errno. */
 int meter_enable_stats(void);
 
-/* Totals since the program was loaded, while the statistics were enabled. */
+/* Totals since the program was loaded, while the statistics were enabled; run_ns is the kernel's
+ * figure, each hit's empty_ns included. */
 struct meter_prog {
 	uint64_t run_ns, hits;
 	uint64_t missed; /* not run because another program was running on that CPU; always counted
@@ -67,8 +79,13 @@ struct meter_target {
 	uint64_t emulated_hits, stepped_hits;
 	bool has_tracepoints; /* 0: its system calls could not be counted */
 	uint64_t tracepoint_hits;
-	uint64_t tracepoint_work_ns; /* run time behind the filter, estimated from timed hits */
+	uint64_t
+		tracepoint_work_ns; /* run time behind the filter, estimated from timed hits; ... */
+	uint64_t timed_hits; /* ... it is that of so many hits, each with one clock_ns in it */
 };
+
+/* What came on top since an earlier reading of the same process. */
+void meter_target_since(struct meter_target *now, const struct meter_target *before);
 
 /* Differences over one interval. */
 struct meter_interval {
@@ -95,13 +112,17 @@ struct meter_cost {
 };
 
 /*
- * Pure. Everything = hits x calibrated price + BPF run time + own CPU time.
+ * Pure. Everything = hits x calibrated price + BPF run time + own CPU time. Run times are taken
+ * less what measuring them added: empty_ns for each hit of a program, clock_ns for each hit that
+ * was timed; never below 0, and as they are where that is not known. What the statistics cost while
+ * a sample is taken (a tenth of the time on a busy host) is not reckoned.
  *
  * What a target's threads paid: uprobes are hit in targets only, so the target's part of their run
  * time is its part of their hits. Tracepoints are hit by every process: the target's own hits are
- * counted, each at the calibrated price and the filter's run time, and the work behind the filter,
- * which only targets reach, is what was timed there. bricktop's own CPU time is not the target's.
- * All of that is part of the CPU time that the target used, so it is never taken for more.
+ * counted, each at the calibrated price and the run time of being counted, and the work behind the
+ * filter, which only targets reach, is what was timed there. bricktop's own CPU time is not the
+ * target's. All of that is part of the CPU time that the target used, so it is never taken for
+ * more.
  */
 void meter_compute(const struct meter_calibration *cal, const struct meter_interval *interval,
 		   struct meter_cost *ret_cost);

@@ -38,10 +38,7 @@ static bool read_process(struct session *s, struct session_proc *p, struct meter
 	    now.emulated_hits < p->tick_paid.emulated_hits)
 		return false;
 	*t = now;
-	t->emulated_hits -= p->tick_paid.emulated_hits;
-	t->stepped_hits -= p->tick_paid.stepped_hits;
-	t->tracepoint_hits -= p->tick_paid.tracepoint_hits;
-	t->tracepoint_work_ns -= p->tick_paid.tracepoint_work_ns;
+	meter_target_since(t, &p->tick_paid);
 	ret->target_cpu_ns = cpu_ns - p->tick_cpu_ns;
 	ret->emulated_hits = t->emulated_hits;
 	ret->stepped_hits = t->stepped_hits;
@@ -58,7 +55,7 @@ static struct budget_tick price(const struct session *s, const struct meter_inte
 	struct meter_interval walk = *in;
 	struct meter_cost all, part;
 
-	walk.target.tracepoint_hits = walk.target.tracepoint_work_ns = 0;
+	walk.target.tracepoint_hits = walk.target.tracepoint_work_ns = walk.target.timed_hits = 0;
 	meter_compute(&s->cal, in, &all);
 	meter_compute(&s->cal, &walk, &part);
 	return (struct budget_tick){

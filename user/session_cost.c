@@ -54,10 +54,7 @@ static bool read_target(const struct session *s, struct session_proc *p,
 	p->seen_paid = now;
 	interval->target_cpu_ns = cpu_ns - p->cpu_ns;
 	*t = now;
-	t->emulated_hits -= p->paid.emulated_hits;
-	t->stepped_hits -= p->paid.stepped_hits;
-	t->tracepoint_hits -= p->paid.tracepoint_hits;
-	t->tracepoint_work_ns -= p->paid.tracepoint_work_ns;
+	meter_target_since(t, &p->paid);
 	p->stepped_hits = t->stepped_hits;
 	return true;
 }

@@ -160,6 +160,7 @@ int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret
 		for (i = 0; i < WIRE_MAX_SHARDS; i++) {
 			paid.tracepoint_hits += 2 * row.shard[i].calls + row.shard[i].hits;
 			paid.tracepoint_work_ns += row.shard[i].timed_ns;
+			paid.timed_hits += row.shard[i].timed;
 		}
 	}
 	*ret_paid = paid;

@@ -32,7 +32,8 @@ static const struct meter_calibration all_known = {
 	.stepped_ns = 20000,
 	.has_tracepoint = true,
 	.tracepoint_ns = 100,
-	.filter_ns = 50,
+	.filter_ns = 40,
+	.count_ns = 50,
 };
 static const struct meter_calibration half_known = { .has_emulated = true, .emulated_ns = 1000 };
 
@@ -129,6 +130,48 @@ static void test_target(void)
 	ok(!cost.has_target, "nor has none");
 }
 
+/* What measuring adds is not what bricktop costs. */
+static void test_added(void)
+{
+	struct meter_calibration cal = all_known;
+	struct meter_interval in = busy_second;
+	struct meter_cost cost;
+
+	cal.has_empty = cal.has_clock = true;
+	cal.empty_ns = 40;
+	cal.clock_ns = 30;
+	in.target.timed_hits = 1000;
+	meter_compute(&cal, &in, &cost);
+	/* 1 ms less 1100 x 40 ns, 2 ms less 20000 x 40 ns */
+	is_int((long long)cost.bpf_ns, 956000 + 1200000, "of each hit's run time");
+	is_int((long long)cost.trap_ns, 5 * MS, "the traps are what they were");
+	/* 0.55 ms of traps, half of 0.956 ms, 2000 x 150 ns, 0.5 ms less 1000 x 30 ns */
+	is_int((long long)cost.target_ns, 550000 + 478000 + 300000 + 470000, "and in the target");
+
+	cal.empty_ns = cal.clock_ns = 1e6;
+	meter_compute(&cal, &in, &cost);
+	ok(cost.bpf_ns == 0 && cost.target_ns == 850000, "never less than nothing");
+}
+
+static void test_since(void)
+{
+	struct meter_target now = { .emulated_hits = 10,
+				    .stepped_hits = 20,
+				    .tracepoint_hits = 30,
+				    .tracepoint_work_ns = 40,
+				    .timed_hits = 50 };
+	const struct meter_target before = { .emulated_hits = 1,
+					     .stepped_hits = 2,
+					     .tracepoint_hits = 3,
+					     .tracepoint_work_ns = 4,
+					     .timed_hits = 5 };
+
+	meter_target_since(&now, &before);
+	ok(now.emulated_hits == 9 && now.stepped_hits == 18 && now.tracepoint_hits == 27 &&
+		   now.tracepoint_work_ns == 36 && now.timed_hits == 45,
+	   "each of a target's counts since an earlier reading");
+}
+
 static void burn_ms(unsigned int ms)
 {
 	struct timespec ts;
@@ -205,6 +248,11 @@ static void test_calibration(enum uprobe_kind kind, const char *name)
 	}
 	diag("%s: emulated %.0f ns, stepped %.0f ns, tracepoint %.0f + %.0f ns", name,
 	     cal.emulated_ns, cal.stepped_ns, cal.tracepoint_ns, cal.filter_ns);
+	diag("%s: counting %.0f ns; in a run time %.0f ns, of a timed hit %.0f ns", name,
+	     cal.count_ns, cal.empty_ns, cal.clock_ns);
+	ok(cal.has_empty && cal.empty_ns > 0 && cal.has_clock && cal.clock_ns > 0,
+	   "%s: so does reading the clock", name);
+	ok(cal.count_ns >= cal.filter_ns, "%s: being counted costs no less than not", name);
 	ok(cal.has_emulated && cal.emulated_ns > 0, "%s: a trap costs something", name);
 	ok(cal.has_stepped && cal.stepped_ns > cal.emulated_ns, "%s: a step costs more", name);
 	ok(!cal.has_tracepoint || cal.tracepoint_ns < cal.emulated_ns,
@@ -226,6 +274,8 @@ int main(void)
 {
 	test_core();
 	test_target();
+	test_added();
+	test_since();
 	test_cpu_time();
 	if (geteuid() != 0) {
 		skip("calibration", "needs root");
