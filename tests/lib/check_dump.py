@@ -488,7 +488,7 @@ class Summary:
         self.counts["spans placed"] += sum(len(n.spans) for n in nodes)
         self.counts["spans with parts"] += sum(len(s.get("parts", ())) > 1
                                                for s in request.record["spans"])
-        self.parts.update({f"{request.record['op']}: {part['sub']}"
+        self.parts.update({f"{request.record['op']}: {part.get('sub')}"
                            for span in request.record["spans"]
                            for part in span.get("parts", ())[1:]})
         self.counts["spans joined"] += sum(bool(s.get("joined")) and s["frame"] >= 0
