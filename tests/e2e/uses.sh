@@ -204,11 +204,11 @@ test_plain()
 }
 
 # A process that reads one byte of each of many files, and after each one of the same file:
-# more than the table of files holds.
+# more than the table of files holds. Now and then it rests, so that it is looked at meanwhile.
 many_files()
 {
 	python3 -c '
-import os, sys
+import os, sys, time
 hot = os.open(sys.argv[1] + "/hot", os.O_CREAT | os.O_RDWR)
 os.pwrite(hot, b"x", 0)
 def cold(i):
@@ -220,6 +220,8 @@ sys.stdin.readline()
 for i in range(int(sys.argv[2])):
     cold(i)
     os.pread(hot, 1, 0)
+    if i % 3000 == 2999:
+        time.sleep(1.2)
 print("over", flush=True)
 sys.stdin.readline()' "$1" "$2" <"$BED_DIR/go" >"$BED_DIR/said" &
 	MANY=$!
