@@ -26,9 +26,6 @@
 #define RING_PERIOD 10 /* ms between looks at the ring: producers never wake us */
 #define RETURN_NS   (10 * CLOCK_NS_PER_SEC) /* so long the last process is waited for */
 
-/* All that the ring holds of usual requests, which comes at once where layers were attached. */
-#define MAX_WAITING_DUMPS 4096
-
 enum { EV_TIMER, EV_SIGNAL, EV_PROC }; /* EV_PROC + i: process i */
 
 struct run {
@@ -130,7 +127,6 @@ static int open_sink(struct run *r)
 		.json = r->opts->json,
 		.json_lines = r->opts->all || r->opts->interval_ns,
 		.version = opts_version(),
-		.max_dumps = MAX_WAITING_DUMPS,
 	};
 	int ret;
 

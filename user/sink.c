@@ -23,8 +23,8 @@
 #include "sink_text.h"
 
 #define DEFAULT_REPORTS 16
-#define DEFAULT_DUMPS   256
-#define PIECE_BYTES     4096 /* PIPE_BUF: what poll() promises to a pipe's writer */
+#define DUMP_BYTES      (8 << 20) /* as much as the ring holds, which may come at once */
+#define PIECE_BYTES     4096      /* PIPE_BUF: what poll() promises to a pipe's writer */
 #define GRACE_NS        500000000ULL
 
 enum item_kind { ITEM_SNAPSHOT, ITEM_TEXT, ITEM_DUMP };
@@ -44,7 +44,7 @@ struct sink {
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t work, idle;
 	struct item *head, **tail;
-	size_t n_reports, n_dumps; /* waiting */
+	size_t n_reports, dump_bytes; /* waiting */
 	uint64_t snapshots_taken;
 	bool closing, busy;
 	struct sink_status status;
@@ -170,7 +170,7 @@ static struct item *take_item(struct sink *s)
 	if (!s->head)
 		s->tail = &s->head;
 	if (item->kind == ITEM_DUMP)
-		s->n_dumps--;
+		s->dump_bytes -= item->len;
 	else
 		s->n_reports--;
 	if (item->kind == ITEM_SNAPSHOT)
@@ -255,8 +255,8 @@ int sink_open(const struct sink_config *config, struct sink **ret_sink)
 	s->config = *config;
 	if (s->config.max_reports == 0)
 		s->config.max_reports = DEFAULT_REPORTS;
-	if (s->config.max_dumps == 0)
-		s->config.max_dumps = DEFAULT_DUMPS;
+	if (s->config.max_dump_bytes == 0)
+		s->config.max_dump_bytes = DUMP_BYTES;
 	s->tail = &s->head;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&attr);
@@ -311,7 +311,7 @@ static int link_item(struct sink *s, struct item *item, struct item **ret_drop)
 		*ret_drop = item;
 		return -EPIPE;
 	}
-	if (item->kind == ITEM_DUMP && s->n_dumps >= s->config.max_dumps) {
+	if (item->kind == ITEM_DUMP && s->dump_bytes + item->len > s->config.max_dump_bytes) {
 		s->status.dropped_dumps++;
 		*ret_drop = item;
 		return -ENOBUFS;
@@ -328,7 +328,7 @@ static int link_item(struct sink *s, struct item *item, struct item **ret_drop)
 	*s->tail = item;
 	s->tail = &item->next;
 	if (item->kind == ITEM_DUMP)
-		s->n_dumps++;
+		s->dump_bytes += item->len;
 	else
 		s->n_reports++;
 	pthread_cond_signal(&s->work);

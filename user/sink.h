@@ -24,7 +24,7 @@ struct sink_config {
 	const char *version;     /* for JSON; outlives the sink */
 	struct sink_style style; /* for text */
 	size_t max_reports;      /* waiting to be written; 0: 16 */
-	size_t max_dumps;        /* 0: 256 */
+	size_t max_dump_bytes;   /* of requests' records, waiting; 0: 8 MiB */
 };
 
 /* Counters of the sink's life; errors are -errno of the first write that failed, 0 where none did.

@@ -83,12 +83,12 @@ test_dumps()
 		cat
 	} <"$BED_DIR/slow" >"$BED_DIR/slow.read" &
 	reader=$!
-	attach_start slow "$BED_B1_PID" -d 60 --dump-requests 2000="$BED_DIR/slow" || {
+	attach_start slow "$BED_B1_PID" -d 60 --dump-requests 1000000="$BED_DIR/slow" || {
 		fail "slow dumps: attached"
 		kill $reader
 		return
 	}
-	load job
+	load job --size=16m
 	sleep 0.5
 	kill -INT "$BED_SLOW_PID"
 	sleep 0.5

@@ -39,27 +39,28 @@ static const struct sink_dump_names names = {
 	.target = no_name, .layer = no_name3, .sub = no_name3, .op = no_name
 };
 
-static struct sink *open_sink(int out_fd, int dump_fd, size_t max_reports, size_t max_dumps)
+static struct sink *open_sink(int out_fd, int dump_fd, size_t max_reports, size_t max_dump_bytes)
 {
 	struct sink_config config = { .out_fd = out_fd,
 				      .dump_fd = dump_fd,
 				      .version = "1.0",
 				      .style = { .columns = 80 },
 				      .max_reports = max_reports,
-				      .max_dumps = max_dumps };
+				      .max_dump_bytes = max_dump_bytes };
 	struct sink *s = NULL;
 
 	is_int(sink_open(&config, &s), 0, "the sink opens");
 	return s;
 }
 
+#define DUMP_LEN (sizeof(struct wire_dump) + sizeof(struct wire_who))
+
 static void *make_dump(size_t *ret_len)
 {
-	size_t len = sizeof(struct wire_dump) + sizeof(struct wire_who);
-	struct wire_dump *d = calloc(1, len);
+	struct wire_dump *d = calloc(1, DUMP_LEN);
 
 	d->tid = 1;
-	*ret_len = len;
+	*ret_len = DUMP_LEN;
 	return d;
 }
 
@@ -162,7 +163,7 @@ static void test_reader_that_does_not_read(void)
 	if (pipe(out))
 		return (void)ok(false, "no pipe");
 	fill_pipe(out[1]);
-	s = open_sink(out[1], out[1], 4, 2);
+	s = open_sink(out[1], out[1], 4, 3 * DUMP_LEN - 1);
 	push_hanging(s);
 	for (int i = 0; i < 100; i++) {
 		size_t len;
