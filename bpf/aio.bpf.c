@@ -115,20 +115,11 @@ int BPF_PROG(on_aio_request, struct request *rq, int error, unsigned int nr_byte
 static __always_inline int on_done(struct kiocb *iocb, __s64 result)
 {
 	__u64 kiocb = (__u64)iocb;
-	struct aio_flight *flight = bpf_map_lookup_elem(&aio_flights, &kiocb);
+	struct aio_flight *flight;
 	struct aio_key key;
-	struct aio_op *op;
+	struct aio_op *op = aio_of_kiocb(kiocb, &key, &flight);
 
-	if (!flight)
-		return 0;
-	key = flight->op;
-	op = aio_find(&key);
-	if (!op || op->kiocb != kiocb) {
-		aio_miss(&key);
-		bpf_map_delete_elem(&aio_flights, &kiocb);
-		return 0;
-	}
-	if (op->layer != WIRE_LAYER_AIO)
+	if (!op || op->layer != WIRE_LAYER_AIO)
 		return 0;
 	if (!aio_end(op, &flight->notes, bpf_ktime_get_ns())) {
 		aio_result(op, result);

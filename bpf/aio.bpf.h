@@ -93,6 +93,28 @@ static __always_inline void aio_miss(const struct aio_key *key)
 		layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_MAP_FULL);
 }
 
+/*
+ * The operation under way that a kiocb is of, or NULL. *ret_flight NULL: the kiocb is of none that
+ * was seen to begin.
+ */
+static __always_inline struct aio_op *aio_of_kiocb(__u64 kiocb, struct aio_key *ret_key,
+						   struct aio_flight **ret_flight)
+{
+	struct aio_flight *flight = bpf_map_lookup_elem(&aio_flights, &kiocb);
+	struct aio_op *op;
+
+	*ret_flight = flight;
+	if (!flight)
+		return NULL;
+	*ret_key = flight->op;
+	op = aio_find(ret_key);
+	if (op && op->kiocb == kiocb)
+		return op;
+	aio_miss(ret_key);
+	bpf_map_delete_elem(&aio_flights, &kiocb);
+	return NULL;
+}
+
 /* ---- end --------------------------------------------------------------- */
 
 /* Time inside an operation, below its outermost part. */
@@ -135,7 +157,7 @@ __noinline int aio_split(struct aio_op *op, struct io_notes *notes)
 {
 	struct io_union u = {};
 	struct span_detail *d;
-	__u64 begin, end, called, early = 0;
+	__u64 begin, end, called, early = 0, late = 0;
 
 	if (!op)
 		return 0;
@@ -160,12 +182,15 @@ __noinline int aio_split(struct aio_op *op, struct io_notes *notes)
 		unite(&u, notes, begin, called);
 		early = u.any_ns;
 		unite(&u, notes, begin, end);
+		if (u.last_done > called)
+			late = u.last_done - called;
+		if (early > u.any_ns)
+			early = u.any_ns;
+		union_nest(&u, early + late);
 	}
 	add_part(d, op->layer, op->layer == WIRE_LAYER_URING ? WIRE_URING_SUBMIT : WIRE_AIO_SUBMIT,
 		 called - begin - early);
-	if (u.last_done > called)
-		add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_HELD,
-			 u.last_done - called - (u.any_ns - early));
+	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_HELD, late - (u.any_ns - early));
 	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, u.any_ns - u.issued_ns);
 	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_DEVICE, u.device_ns);
 	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_FLUSH, u.issued_ns - u.device_ns);
@@ -242,7 +267,8 @@ static __always_inline struct aio_op *aio_begin(const struct aio_key *key, __u32
 	if (!blank)
 		return NULL;
 	bpf_map_update_elem(&aio_ops, key, blank, BPF_ANY);
-	op = aio_find(key);
+	/* as long as it has no begin it counts as one from before layers were on: see aio_find() */
+	op = bpf_map_lookup_elem(&aio_ops, key);
 	if (!op) {
 		layer_drop(target, WIRE_LOST_MAP_FULL);
 		return NULL;

@@ -62,4 +62,16 @@ static long union_note(__u32 i, struct io_union *u)
 	return 0;
 }
 
+/* Each stage lies inside the one before, and all in so much: unless a note was half another one's.
+ */
+static __always_inline void union_nest(struct io_union *u, __u64 most_ns)
+{
+	if (u->any_ns > most_ns)
+		u->any_ns = most_ns;
+	if (u->issued_ns > u->any_ns)
+		u->issued_ns = u->any_ns;
+	if (u->device_ns > u->issued_ns)
+		u->device_ns = u->issued_ns;
+}
+
 #endif

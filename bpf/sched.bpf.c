@@ -114,13 +114,7 @@ __noinline int split_io(struct ledger *l, __u64 until, __u32 part)
 		return 0;
 	}
 	tail = u.until - u.last_done;
-	/* each lies inside the one before, unless a note was half another one's */
-	if (u.any_ns > total - tail)
-		u.any_ns = total - tail;
-	if (u.issued_ns > u.any_ns)
-		u.issued_ns = u.any_ns;
-	if (u.device_ns > u.issued_ns)
-		u.device_ns = u.issued_ns;
+	union_nest(&u, total - tail);
 	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_HELD, total - u.any_ns - tail);
 	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, u.any_ns - u.issued_ns);
 	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_FLUSH, u.issued_ns - u.device_ns);

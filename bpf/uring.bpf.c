@@ -86,9 +86,9 @@ int BPF_PROG(on_uring_wait)
 static __always_inline int on_end(struct io_kiocb *req, __s32 result)
 {
 	__u64 kiocb = (__u64)req;
-	struct aio_flight *flight = bpf_map_lookup_elem(&aio_flights, &kiocb);
+	struct aio_flight *flight;
 	struct aio_key key;
-	struct aio_op *op;
+	struct aio_op *op = aio_of_kiocb(kiocb, &key, &flight);
 	struct hit h = {};
 
 	if (!flight) {
@@ -97,13 +97,8 @@ static __always_inline int on_end(struct io_kiocb *req, __s32 result)
 			layer_drop(h.local_target, WIRE_LOST_BEFORE);
 		return 0;
 	}
-	key = flight->op;
-	op = aio_find(&key);
-	if (!op || op->layer != WIRE_LAYER_URING) {
-		if (!op)
-			aio_miss(&key);
+	if (!op || op->layer != WIRE_LAYER_URING)
 		return 0;
-	}
 	if (file_inode_of(BPF_CORE_READ(req, file)) &&
 	    !aio_end(op, &flight->notes, bpf_ktime_get_ns())) {
 		aio_result(op, result);

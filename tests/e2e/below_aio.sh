@@ -79,6 +79,27 @@ run()
 	ok "$name: the rows add up" below_adds_up "$name"
 }
 
+# Layers take turns off: what began while they were on is seen, and all else is missing.
+in_turns()
+{
+	local args layer
+
+	mapfile -t args < <(both --size=32m --bs=4k --rw=randread --direct=1 --iodepth=4 \
+		--time_based --runtime=4)
+	BELOW_LOOK=(--budget 50)
+	BRICKTOP_BUDGET=turns
+	export BRICKTOP_BUDGET
+	ok "in turns: fio" below_fio turns "$file" "${args[@]}"
+	unset BRICKTOP_BUDGET
+	BELOW_LOOK=()
+	is "$(jq .lost.map_full "$BED_DIR/turns.json")" 0 "in turns: there is room for each"
+	for layer in aio io_uring; do
+		between "$(below_ratio "$(below_sum turns "$layer read" count "$layer read")" \
+			"$(below_fio_job turns "$layer" .read.total_ios)")" 0.1 0.95 \
+			"in turns: of $layer's reads a part"
+	done
+}
+
 # held ENGINE: of what a limit adds to direct reads, nearly all is time before a request.
 held()
 {
@@ -104,9 +125,10 @@ held()
 
 dd if=/dev/zero of="$file" bs=1M count=32 conv=fsync 2>/dev/null || bail_out "no file"
 run direct-1 0.2 --direct=1 --iodepth=1
-run direct-16 0.05 --direct=1 --iodepth=16
+run direct-16 0.002 --direct=1 --iodepth=16
 run buffered-1 0.1 --iodepth=1
-run buffered-16 0.01 --iodepth=16
+run buffered-16 0.002 --iodepth=16
+in_turns
 held libaio aio
 held io_uring io_uring
 done_testing
