@@ -559,6 +559,7 @@ void meter_compute(const struct meter_calibration *cal, const struct meter_inter
 	struct meter_cost cost = { 0 };
 	const struct meter_target *t = &interval->target;
 	bool known = !interval->not_counted &&
+		     interval->uprobe_hits <= interval->emulated_hits + interval->stepped_hits &&
 		     has_prices(cal, interval->emulated_hits, interval->stepped_hits,
 				interval->tracepoint_hits);
 	bool known_target =

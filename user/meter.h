@@ -95,6 +95,8 @@ struct meter_interval {
 	/* of all programs together, host-wide, wanted hits or not */
 	uint64_t uprobe_run_ns, tracepoint_run_ns;
 	uint64_t emulated_hits, stepped_hits, tracepoint_hits;
+	uint64_t uprobe_hits; /* all, also those whose run time is not known yet: with any of
+				 them no cost is known */
 	/* of one target */
 	bool has_target;
 	uint64_t target_cpu_ns; /* traps and BPF run time inside the target are part of it */

@@ -64,7 +64,7 @@ static void feed_cost(struct session *s, struct session_proc *p, struct snap_num
 {
 	struct meter_interval interval = s->meter;
 	struct snap_cost snap = {
-		.uprobe_hits = interval.emulated_hits + interval.stepped_hits,
+		.uprobe_hits = interval.uprobe_hits,
 		.tracepoint_hits = interval.tracepoint_hits,
 		.is_uncounted = interval.not_counted,
 		.duty_pct = duty_pct,
@@ -112,6 +112,7 @@ void session_collect_cost(struct session *s)
 	s->meter.uprobe_run_ns += tick.uprobe_run_ns;
 	s->meter.tracepoint_run_ns += tick.tracepoint_run_ns;
 	s->meter.emulated_hits += tick.emulated_hits;
+	s->meter.uprobe_hits += tick.uprobe_hits;
 	s->meter.tracepoint_hits += tick.tracepoint_hits;
 	s->meter.not_counted = s->meter.not_counted || tick.not_counted;
 	s->meter.wall_ns = now_ns - s->begin_ns;

@@ -112,6 +112,8 @@ void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *in
 	if (!s->uprobes.hits && !s->error)
 		hits = s->told_hits;
 	interval->not_counted = s->error != 0;
+	interval->uprobe_hits = source_uprobe_hits(src) - s->counted_hits;
+	s->counted_hits += interval->uprobe_hits;
 	interval->emulated_hits = hits - s->told_hits;
 	interval->uprobe_run_ns = (uint64_t)((double)interval->emulated_hits *
 					     ratio(s->uprobes.run_ns, s->uprobes.hits));
@@ -134,7 +136,7 @@ void source_meter_start(struct source *src, uint64_t now_ns)
 	struct meter_interval before;
 
 	source_meter(src, now_ns, &before);
-	src->sample.told_hits = source_uprobe_hits(src);
+	src->sample.told_hits = src->sample.counted_hits;
 }
 
 double source_uprobe_run_ns(const struct source *src)

@@ -40,6 +40,7 @@ struct source_sample {
 	uint64_t wall_ns; /* all samples together: time, hits, run time */
 	struct meter_prog uprobes, tracepoints;
 	uint64_t told_ns, told_hits, told_wall_ns; /* at the last source_meter() */
+	uint64_t counted_hits; /* the same of all hits, those without a price included */
 	struct meter_prog told_tracepoints;
 	double hit_rate, run_rate; /* of tracepoints, a ns: the newest sample's */
 };

@@ -93,6 +93,11 @@ static void test_target(void)
 	   "a target that hit nothing paid nothing, whatever the host did: %g %%", cost.target_pct);
 
 	in = busy_second;
+	in.uprobe_hits = in.emulated_hits + in.stepped_hits + 1;
+	meter_compute(&all_known, &in, &cost);
+	ok(!cost.has_core && !cost.has_target && cost.has_own,
+	   "a hit whose run time is not known: only bricktop's own cost is");
+	in.uprobe_hits = 0;
 	in.target.emulated_hits = 2000;
 	in.tracepoint_hits = in.target.tracepoint_hits = in.target.tracepoint_work_ns = 0;
 	meter_compute(&all_known, &in, &cost);

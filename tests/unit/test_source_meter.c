@@ -147,10 +147,12 @@ static void test_unpriced(void)
 	hit(&b, 30);
 	in = ask(&b, 10 * MS);
 	is_int((long long)in.emulated_hits, 0, "hits before the first sample wait for their price");
+	is_int((long long)in.uprobe_hits, 30, "but are counted");
 	source_meter_look(b.src, 20 * MS);
 	hit(&b, 10);
 	in = ask(&b, 30 * MS);
 	is_int((long long)in.emulated_hits, 40, "and are told with the first that have one");
+	is_int((long long)in.uprobe_hits, 10, "counted once");
 	ok(in.uprobe_run_ns > 0, "at that");
 	close_bed(&b);
 }
