@@ -179,10 +179,10 @@ __noinline int use_request(struct walk *w)
 	key.target = w->target;
 	key.kind = w->who.kind;
 	__builtin_memcpy(key.id, w->who.file, sizeof(key.id));
-	use_enter(&files, &key, &use, &app);
+	use_file(&key, &use, &app);
 	key.kind = w->who.has_app;
 	__builtin_memcpy(key.id, &app, sizeof(key.id));
-	use_enter(&apps, &key, &use, NULL);
+	use_app(&key, &use, NULL);
 	return 0;
 }
 

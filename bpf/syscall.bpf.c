@@ -122,11 +122,11 @@ __noinline int use_call(struct ledger *l, __u32 sub, __u32 target)
 	key.target = target;
 	key.kind = l->current.file ? WIRE_FILE_INODE : WIRE_FILE_NONE;
 	__builtin_memcpy(key.id, id, sizeof(key.id));
-	use_enter(&files, &key, &use, &app);
+	use_file(&key, &use, &app);
 	key.kind = 1;
 	__builtin_memcpy(key.id, &app, sizeof(key.id));
 	bpf_get_current_comm(comm, sizeof(comm));
-	use_enter(&apps, &key, &use, comm);
+	use_app(&key, &use, comm);
 	return 0;
 }
 

@@ -22,6 +22,13 @@ struct {
 	__type(value, struct wire_use);
 } apps SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WIRE_MAX_TARGETS);
+	__type(key, __u32);
+	__type(value, struct wire_uses_made);
+} uses_made SEC(".maps");
+
 /* One request, or one call. */
 struct use {
 	__u64 dur_ns, bytes;
@@ -30,12 +37,16 @@ struct use {
 };
 
 /* A new row. Not inlined: its stack is free again before the rest needs some. */
-static __noinline struct wire_use *use_make(void *map, const struct wire_use_key *key)
+static __noinline struct wire_use *use_make(void *map, enum wire_use_table table,
+					    const struct wire_use_key *key)
 {
+	__u32 target = key->target;
+	struct wire_uses_made *made = bpf_map_lookup_elem(&uses_made, &target);
 	struct wire_use fresh = {};
 
 	fresh.born_ns = bpf_ktime_get_ns();
-	bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST);
+	if (!bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST) && made)
+		__sync_fetch_and_add(&made->rows[table], 1);
 	return bpf_map_lookup_elem(map, key);
 }
 
@@ -58,13 +69,27 @@ static __always_inline void use_add(struct wire_use *u, const struct use *use, c
 		__builtin_memcpy(u->last, last, sizeof(u->last));
 }
 
-static __always_inline void use_enter(void *map, const struct wire_use_key *key,
-				      const struct use *use, const void *last)
+static __always_inline void use_file(const struct wire_use_key *key, const struct use *use,
+				     const struct wire_app *last)
 {
-	struct wire_use *u = bpf_map_lookup_elem(map, key) ?: use_make(map, key);
+	struct wire_use *u = bpf_map_lookup_elem(&files, key);
 
+	if (!u)
+		u = use_make(&files, WIRE_USES_FILES, key);
 	if (u)
 		use_add(u, use, last);
+}
+
+/* name: of the thread, or NULL. */
+static __always_inline void use_app(const struct wire_use_key *key, const struct use *use,
+				    const char *name)
+{
+	struct wire_use *u = bpf_map_lookup_elem(&apps, key);
+
+	if (!u)
+		u = use_make(&apps, WIRE_USES_APPS, key);
+	if (u)
+		use_add(u, use, name);
 }
 
 #endif

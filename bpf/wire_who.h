@@ -34,6 +34,13 @@ _Static_assert(sizeof(struct wire_who) == 40, "wire_who");
 #define WIRE_FILES 8192
 #define WIRE_APPS  1024
 
+enum wire_use_table { WIRE_USES_FILES, WIRE_USES_APPS, WIRE_USE_TABLES };
+
+/* Map "uses_made", by target: rows made so far; those that are not there have been pushed out. */
+struct wire_uses_made {
+	__u64 rows[WIRE_USE_TABLES];
+};
+
 enum wire_use_class {
 	WIRE_USE_READ,
 	WIRE_USE_WRITE,

@@ -43,6 +43,19 @@ static int each_row(int fd, struct source_batch *batch,
 	return ret;
 }
 
+/* How many rows of a table the programs have made of each target. 0 or -errno. */
+static int read_made(int fd, enum model_use_table table, uint64_t made[WIRE_MAX_TARGETS])
+{
+	struct wire_uses_made rows;
+
+	for (__u32 i = 0; i < WIRE_MAX_TARGETS; i++) {
+		if (bpf_map_lookup_elem(fd, &i, &rows))
+			return -errno;
+		made[i] = rows.rows[table];
+	}
+	return 0;
+}
+
 struct feed {
 	struct model *m;
 	enum model_use_table table;
@@ -67,7 +80,8 @@ int source_feed_uses(struct source *src, struct model *m,
 {
 	static const char *const maps[MODEL_USE_TABLES] = { "files", "apps" };
 	struct source_batch *batch = malloc(sizeof(*batch));
-	int ret = batch ? 0 : -ENOMEM;
+	int made_fd = attach_map_fd(src->attach, "uses_made"), ret = batch ? 0 : -ENOMEM;
+	uint64_t made[WIRE_MAX_TARGETS];
 
 	for (unsigned int i = 0; !ret && i < MODEL_USE_TABLES; i++) {
 		struct feed f = {
@@ -75,9 +89,10 @@ int source_feed_uses(struct source *src, struct model *m,
 		};
 		int fd = attach_map_fd(src->attach, maps[i]);
 
-		ret = fd < 0 ? fd : each_row(fd, batch, feed_row, &f);
+		ret = fd < 0 ? fd : read_made(made_fd, f.table, made);
+		ret = ret ?: each_row(fd, batch, feed_row, &f);
 		if (!ret)
-			model_feed_uses_end(m, f.table);
+			model_feed_uses_end(m, f.table, made);
 	}
 	free(batch);
 	return ret;

@@ -29,8 +29,9 @@ struct model_uses {
 	size_t n, cap;
 	uint32_t *index; /* open addressing: number of the row, or NO_ROW */
 	size_t index_cap;
-	uint64_t pushed[WIRE_MAX_TARGETS]; /* rows that the programs have pushed out, in the window
-					    */
+	uint64_t live[WIRE_MAX_TARGETS];   /* rows that the programs have, by the feed under way */
+	uint64_t pushed[WIRE_MAX_TARGETS]; /* rows that they have pushed out so far, ... */
+	uint64_t before[WIRE_MAX_TARGETS]; /* ... and until the window began */
 };
 
 /* ---- the table --------------------------------------------------------- */
@@ -175,10 +176,10 @@ int model_feed_use(struct model *m, enum model_use_table table, const struct wir
 		return -ENOENT;
 	if (!u || (!u->cap && grow(u)))
 		return -ENOMEM;
+	u->live[key->target]++;
 	at = *find_place(u, key);
 	if (at != NO_ROW) {
 		row = &u->rows[at];
-		u->pushed[key->target] += !row->gone && row->last.born_ns != use->born_ns;
 	} else if (u->n < 3 * kept_rows[table]) {
 		row = add_row(u, key);
 		if (!row)
@@ -190,7 +191,17 @@ int model_feed_use(struct model *m, enum model_use_table table, const struct wir
 	return 0;
 }
 
-void model_feed_uses_end(struct model *m, enum model_use_table table)
+/* Rows that were made since they were counted only make it too few until the next feed. */
+static void count_pushed(struct model_uses *u, const uint64_t made[WIRE_MAX_TARGETS])
+{
+	for (unsigned int i = 0; i < WIRE_MAX_TARGETS; i++)
+		if (made[i] > u->live[i] + u->pushed[i])
+			u->pushed[i] = made[i] - u->live[i];
+	memset(u->live, 0, sizeof(u->live));
+}
+
+void model_feed_uses_end(struct model *m, enum model_use_table table,
+			 const uint64_t made[WIRE_MAX_TARGETS])
 {
 	struct model_uses *u = get_table(m, table);
 
@@ -199,12 +210,10 @@ void model_feed_uses_end(struct model *m, enum model_use_table table)
 	for (size_t i = 0; i < u->n; i++) {
 		struct use_row *row = &u->rows[i];
 
-		if (!row->seen && !row->gone) {
-			row->gone = true;
-			u->pushed[row->key.target]++;
-		}
+		row->gone = !row->seen;
 		row->seen = false;
 	}
+	count_pushed(u, made);
 	shrink(u, kept_rows[table]);
 }
 
@@ -212,7 +221,7 @@ void model_uses_start(struct model_uses *u)
 {
 	if (!u)
 		return;
-	memset(u->pushed, 0, sizeof(u->pushed));
+	memcpy(u->before, u->pushed, sizeof(u->before));
 	for (size_t i = 0; i < u->n; i++)
 		memset(&u->rows[i].win, 0, sizeof(u->rows[i].win));
 }
@@ -355,7 +364,7 @@ static int build_files(const struct model_uses *u, unsigned int target, double r
 		fill_file(&l, l.rows[i], &st->files[st->n_files++]);
 	st->n_all_files = l.n;
 	st->files_pct = share(l.known_ns, requests_ns);
-	st->files_pushed = u->pushed[target];
+	st->files_pushed = u->pushed[target] - u->before[target];
 	free(l.rows);
 	return st->files ? 0 : -ENOMEM;
 }
@@ -379,7 +388,7 @@ static int build_apps(const struct model_uses *u, unsigned int target, double re
 	}
 	st->n_all_apps = l.n;
 	st->apps_pct = share(l.known_ns, requests_ns);
-	st->apps_pushed = u->pushed[target];
+	st->apps_pushed = u->pushed[target] - u->before[target];
 	free(l.rows);
 	return st->apps ? 0 : -ENOMEM;
 }

@@ -10,14 +10,22 @@
 
 #include "model.h"
 
-enum model_use_table { MODEL_FILES, MODEL_APPS, MODEL_USE_TABLES };
+enum model_use_table {
+	MODEL_FILES = WIRE_USES_FILES,
+	MODEL_APPS = WIRE_USES_APPS,
+	MODEL_USE_TABLES = WIRE_USE_TABLES,
+};
 
 /* A row of the programs; a born_ns that is not known counts from 0. 0, -ENOENT or -ENOMEM. */
 int model_feed_use(struct model *m, enum model_use_table table, const struct wire_use_key *key,
 		   const struct wire_use *use);
 
-/* All rows of a table have been fed: those that were not among them have been pushed out. */
-void model_feed_uses_end(struct model *m, enum model_use_table table);
+/*
+ * All rows of a table have been fed; made: how many the programs had made of each target before
+ * that (growing). Those that were not among the rows have been pushed out.
+ */
+void model_feed_uses_end(struct model *m, enum model_use_table table,
+			 const uint64_t made[WIRE_MAX_TARGETS]);
 
 /*
  * Make the table of directories of that of files, once their paths are known: each file's time is

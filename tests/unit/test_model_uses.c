@@ -30,6 +30,9 @@ static struct wire_use reads(uint64_t born_ns, uint64_t n, uint64_t each_ns)
 	return use;
 }
 
+/* How many rows the programs have made. */
+static uint64_t made[MODEL_USE_TABLES][WIRE_MAX_TARGETS];
+
 static void feed(enum model_use_table table, unsigned int number, enum wire_file kind,
 		 struct wire_use use)
 {
@@ -64,8 +67,8 @@ static const struct snap_target *look(void)
 
 	snapshot_free(bed.snap);
 	bed.snap = NULL;
-	model_feed_uses_end(bed.m, MODEL_FILES);
-	model_feed_uses_end(bed.m, MODEL_APPS);
+	model_feed_uses_end(bed.m, MODEL_FILES, made[MODEL_FILES]);
+	model_feed_uses_end(bed.m, MODEL_APPS, made[MODEL_APPS]);
 	if (model_tick(bed.m, 2000000000ULL, &view, &bed.snap))
 		abort();
 	return &bed.snap->targets[0];
@@ -73,6 +76,7 @@ static const struct snap_target *look(void)
 
 static void open_bed(void)
 {
+	memset(made, 0, sizeof(made));
 	bed_chain("server posix");
 	bed_open(WIRE_ROOT_BRICK);
 }
@@ -110,20 +114,32 @@ static void test_pushed_out(void)
 
 	open_bed();
 	feed_requests(100, 10 * US);
+	made[MODEL_FILES][0] = 2;
 	feed_file(1, reads(5, 40, 10 * US));
 	feed_file(2, reads(6, 20, 10 * US));
 	look();
+	made[MODEL_FILES][0] = 3;
 	feed_file(2, reads(90, 4, 10 * US)); /* pushed out, and made again */
 	t = look();
 	is_int((long long)t->files[0].use.count, 40, "what has gone stays as it was last read");
 	is_int((long long)t->files[1].use.count, 24, "what was made again counts on from 0");
 	is_int((long long)t->files_pushed, 2, "both were pushed out");
 	ok(fabs(t->files_pct.v - 64) < 0.01, "what is missing is missing");
+	feed_file(1, reads(95, 1, 10 * US)); /* made since the programs' count was read */
+	feed_file(2, reads(90, 4, 10 * US));
+	t = look();
+	is_int((long long)t->files_pushed, 2, "a count that is behind takes nothing back");
+	made[MODEL_FILES][0] = 4;
 	feed_file(1, reads(95, 1, 10 * US));
 	feed_file(2, reads(90, 4, 10 * US));
 	t = look();
 	is_int((long long)t->files[0].use.count, 41, "one that comes back");
 	is_int((long long)t->files_pushed, 2, "is not counted twice");
+	made[MODEL_FILES][0] = 9;
+	feed_file(1, reads(95, 1, 10 * US));
+	feed_file(2, reads(90, 4, 10 * US));
+	t = look();
+	is_int((long long)t->files_pushed, 7, "those that came and went unseen are counted, too");
 	bed_close();
 }
 
@@ -186,6 +202,7 @@ static void test_many(void)
 		for (i = 0; i < WIRE_FILES - 1; i++)
 			feed_file(2 + turn * WIRE_FILES + i, reads(5, 1, US));
 		feed_file(1, reads(5, 1000 * (turn + 1), US));
+		made[MODEL_FILES][0] += turn ? WIRE_FILES - 1 : WIRE_FILES;
 		t = look();
 	}
 	is_int(t->files[0].id[0], 1, "who uses most stays");
