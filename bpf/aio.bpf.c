@@ -21,7 +21,7 @@ static __always_inline struct aio_op *find_submitted(struct kiocb *iocb, struct 
 	struct ledger *l = ledger_find();
 
 	if (!l || !l->depth || l->open[0].layer != WIRE_LAYER_SYSCALL ||
-	    l->open[0].sub != WIRE_SYS_io_submit || !BPF_CORE_READ(iocb, ki_complete))
+	    l->open[0].sub != WIRE_SYS_io_submit)
 		return NULL;
 	key->id = BPF_CORE_READ(aio, ki_res.obj);
 	key->tgid = bpf_get_current_pid_tgid() >> 32;
@@ -35,8 +35,8 @@ static __always_inline int on_rw(struct kiocb *iocb, int direct)
 	struct hit h = {};
 
 	/* never NULL, but of a module's tracepoints the verifier does not believe that
-	 * (838a10bd2ebf) */
-	if (!iocb || !traced_find_current(&h))
+	 * (838a10bd2ebf); most are of a thread that waits, which nothing else is looked at for */
+	if (!iocb || !iocb->ki_complete || !traced_find_current(&h))
 		return 0;
 	traced_count(&h);
 	op = find_submitted(iocb, &key);
@@ -134,7 +134,7 @@ static __always_inline int on_done(struct kiocb *iocb, __s64 result)
 SEC("tp_btf/iomap_dio_complete")
 int BPF_PROG(on_dio_done__tp, struct kiocb *iocb, int error, ssize_t ret)
 {
-	return on_done(iocb, ret);
+	return iocb->ki_complete ? on_done(iocb, ret) : 0;
 }
 
 /* Before 6.6 the event is not there yet. */
