@@ -19,23 +19,27 @@
 #define HIST_MAX_EXP  41
 #define HIST_BUCKETS  ((HIST_MAX_EXP - HIST_MIN_EXP) * HIST_SUBS)
 
-/* floor(log2(v)) for v > 0, without a loop: BPF has no count-leading-zeros instruction. */
+/*
+ * floor(log2(v)) for 0 < v < 2^63: BPF has no count-leading-zeros instruction, and a comparison is
+ * a branch there, which a processor guesses wrong as often as durations differ. The sign of a
+ * difference tells as much.
+ */
 static inline __u32 hist_log2(__u64 v)
 {
 	__u32 shift, r;
 
-	r = (v > 0xffffffffULL) << 5;
+	r = (0xffffffffULL - v) >> 63 << 5;
 	v >>= r;
-	shift = (v > 0xffff) << 4;
+	shift = (0xffffULL - v) >> 63 << 4;
 	v >>= shift;
 	r |= shift;
-	shift = (v > 0xff) << 3;
+	shift = (0xffULL - v) >> 63 << 3;
 	v >>= shift;
 	r |= shift;
-	shift = (v > 0xf) << 2;
+	shift = (0xfULL - v) >> 63 << 2;
 	v >>= shift;
 	r |= shift;
-	shift = (v > 0x3) << 1;
+	shift = (0x3ULL - v) >> 63 << 1;
 	v >>= shift;
 	r |= shift;
 	return r | (__u32)(v >> 1);
