@@ -65,52 +65,54 @@ int on_clock(void *ctx)
  * does twice in one hit of sixteen.
  */
 #define ROWS        1024
-#define CPUS        64
 #define TIMED_SHIFT 4
-
-struct row {
-	__u32 tgid; /* 0: nobody */
-	__u32 pad[15];
-	struct {
-		__u64 hits, timed_ns, pad[6];
-	} cpu[CPUS];
-};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ROWS);
 	__type(key, __u32);
-	__type(value, struct row);
+	__type(value, __u64); /* tgid; 0: nobody */
 } rows SEC(".maps");
+
+struct row_hits {
+	__u64 hits, timed_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ROWS);
+	__type(key, __u32);
+	__type(value, struct row_hits);
+} row_hits SEC(".maps");
 
 static __always_inline int look_up(void)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	__u32 at = tgid % ROWS, cpu, n;
-	struct row *row = bpf_map_lookup_elem(&rows, &at);
-	__u64 begin;
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, at = tgid % ROWS, n;
+	__u64 *row = bpf_map_lookup_elem(&rows, &at), begin;
+	struct row_hits *count;
 
-	if (!row || row->tgid != tgid)
+	if (!row || *row != tgid)
 		return 0;
-	cpu = bpf_get_smp_processor_id() % CPUS;
-	__sync_fetch_and_add(&row->cpu[cpu].hits, 1);
-	n = (__u32)row->cpu[cpu].hits * 2654435769U;
+	count = bpf_map_lookup_elem(&row_hits, &at);
+	if (!count)
+		return 0;
+	n = (__u32)++count->hits * 2654435769U;
 	if (n >> (32 - TIMED_SHIFT))
 		return 0;
 	begin = bpf_ktime_get_ns();
-	__sync_fetch_and_add(&row->cpu[cpu].timed_ns, bpf_ktime_get_ns() - begin);
+	count->timed_ns += bpf_ktime_get_ns() - begin;
 	return 0;
 }
 
-/* Run by hand: the process that does so is traced from now on. */
+/* Run by hand: whether the process that does so is traced changes. */
 SEC("raw_tp")
 int on_trace(void *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, at = tgid % ROWS;
-	struct row *row = bpf_map_lookup_elem(&rows, &at);
+	__u64 *row = bpf_map_lookup_elem(&rows, &at);
 
 	if (row)
-		row->tgid = tgid;
+		*row = *row ? 0 : tgid;
 	return 0;
 }
 
