@@ -34,12 +34,11 @@ static __always_inline int is_same_key(const struct wire_slot_key *a, const stru
 	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2];
 }
 
-/* slot_get(), by the thread's memory of rows. */
-static __always_inline struct wire_pool_slot *walk_slot(struct walk *w,
+/* slot_get(), by what the thread remembers at that place. */
+static __always_inline struct wire_pool_slot *walk_slot(struct walk *w, __u32 place,
 							const struct wire_slot_key *key)
 {
-	__u32 hash = key->layer + key->op * 7 + key->sub * 3 + key->parent * 13;
-	struct walk_row_memo *memo = &w->row[hash % WALK_MEMOS];
+	struct walk_row_memo *memo = &w->row[place % (2 * WALK_ROWS)];
 	__u32 *at;
 
 	if (memo->slot && is_same_key(&memo->key, key))
@@ -50,6 +49,25 @@ static __always_inline struct wire_pool_slot *walk_slot(struct walk *w,
 	memo->key = *key;
 	memo->slot = *at + 1;
 	return slot_at(*at);
+}
+
+/* A frame has the same row as that in its place in the request before, if that was one of the same
+ * operation: its memory lies next to the last frame's. */
+static __always_inline struct wire_pool_slot *walk_frame_slot(struct walk *w, __u32 at,
+							      const struct wire_slot_key *key)
+{
+	return walk_slot(w, (key->op * 64 + at) % WALK_ROWS, key);
+}
+
+/* Of spans there are more or fewer each time. By the upper bits of a product with 2^32 / phi all of
+ * the key counts (Knuth, 6.4). */
+static __always_inline struct wire_pool_slot *walk_span_slot(struct walk *w,
+							     const struct wire_slot_key *key)
+{
+	const __u32 *word = (const __u32 *)key;
+	__u32 hash = ((word[0] * 31 + word[1]) * 31 + word[2]) * 2654435769U;
+
+	return walk_slot(w, WALK_ROWS + (hash >> (32 - WALK_ROWS_SHIFT)), key);
 }
 
 /* What a frame below the root hands on to its parent, which is entered after it. */
@@ -105,7 +123,7 @@ static long enter_frame(__u32 i, struct walker *m)
 	key.sub = w->uncovered;
 	if (p)
 		key.parent = p->layer;
-	slot = walk_slot(w, &key);
+	slot = walk_frame_slot(w, at, &key);
 	if (!slot)
 		return 0;
 	slot_add(slot, f->end - f->begin - f->covered, f->end - f->begin);
@@ -169,7 +187,7 @@ static long enter_part(__u32 i, struct claimed_span *s)
 
 	if (!part)
 		return 1;
-	slot = walk_slot(s->w, &key);
+	slot = walk_span_slot(s->w, &key);
 	if (slot)
 		span_add_part(slot, part);
 	return 0;
@@ -180,7 +198,7 @@ static __always_inline void enter_parts(struct walk *w, const struct span *span,
 					const struct wire_slot_key *key)
 {
 	struct claimed_span s = { .w = w, .d = d, .base = key };
-	struct wire_pool_slot *slot = walk_slot(w, key);
+	struct wire_pool_slot *slot = walk_span_slot(w, key);
 
 	if (slot)
 		span_add(slot, span, d ? d->part[0].self_ns : span->end - span->begin);
@@ -241,11 +259,10 @@ static long enter_join(__u32 i, struct walker *m)
 	key.parent = f->layer;
 	key.layer = WIRE_LAYER_AIO;
 	key.sub = WIRE_AIO_REAP;
-	slot = walk_slot(w, &key);
+	slot = walk_span_slot(w, &key);
 	if (!slot)
 		return 0;
 	slot_add(slot, lay, lay);
-	__sync_fetch_and_add(&slot->holds, 1);
 	return 0;
 }
 
@@ -255,12 +272,12 @@ static __always_inline struct wire_pool_slot *enter_unsplit(struct walk *w)
 {
 	struct walk_frame *root = &w->frame[0];
 	struct wire_slot_key key;
-	struct wire_pool_slot *slot;
+	struct wire_pool_slot *slot = NULL;
 	__u64 incl = root->end > root->begin ? root->end - root->begin : 0;
 
 	layer_drop(w->target, w->unsplit - 1);
 	if (!(root->flags & WIRE_FRAME_COUNTED))
-		return NULL;
+		return slot;
 	walk_key(w, &key);
 	key.layer = WIRE_LAYER_UNATTRIBUTED;
 	key.sub = w->uncovered;
@@ -286,8 +303,8 @@ static __always_inline void enter_checks(struct walk *w, struct wire_pool_slot *
 	__u32 c;
 
 	check_count(w, WIRE_CHECK_WALKED, 1);
-	if (holds)
-		check_count(w, WIRE_CHECK_HOLDS, 1);
+	if (!holds)
+		check_count(w, WIRE_CHECK_FAILED, 1);
 	if (w->n_stacks > 1)
 		check_count(w, WIRE_CHECK_COPIES, w->n_stacks - 1 + w->n_joined);
 	for (c = WIRE_CHECK_OUTSIDE; c < WIRE_CHECK_COPIES; c++) {
@@ -296,8 +313,8 @@ static __always_inline void enter_checks(struct walk *w, struct wire_pool_slot *
 	}
 	if (!root)
 		return;
-	if (holds)
-		__sync_fetch_and_add(&root->holds, 1);
+	if (!holds)
+		__sync_fetch_and_add(&root->more, -1);
 	if (w->result < 0)
 		__sync_fetch_and_add(&root->errors, 1);
 	else if (moves_data(w))
@@ -337,7 +354,7 @@ __noinline int walk_account(struct walk *w, struct ledger *l)
 		walk_key(w, &key);
 		key.layer = w->frame[0].layer;
 		key.sub = w->uncovered;
-		root = walk_slot(w, &key);
+		root = walk_frame_slot(w, 0, &key);
 	}
 	if (l)
 		bpf_loop(l->head - w->spans_from, enter_span, &m, 0);

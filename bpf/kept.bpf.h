@@ -37,6 +37,14 @@ struct {
 	__type(value, struct kept);
 } kept SEC(".maps");
 
+/* Whether anything was ever kept: where nothing is, no request need look. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} kept_any SEC(".maps");
+
 /* An empty one to start from: too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -109,13 +117,15 @@ static __always_inline struct kept *kept_make(struct walk *w, __u64 original)
 {
 	struct mark_key key = { .stack = original, .unique = w->unique, .tgid = w->tgid };
 	struct kept *k = bpf_map_lookup_elem(&kept, &key), *blank;
-	__u32 zero = 0;
+	__u32 zero = 0, *any;
 
 	if (k)
 		return k;
 	blank = bpf_map_lookup_elem(&kept_blank, &zero);
-	if (!blank)
+	any = bpf_map_lookup_elem(&kept_any, &zero);
+	if (!blank || !any)
 		return NULL;
+	*any = 1;
 	bpf_map_update_elem(&kept, &key, blank, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&kept, &key);
 }
@@ -272,8 +282,9 @@ __noinline int kept_take(struct walk *w)
 {
 	struct taker t = { .w = w };
 	struct mark_key key = {};
+	__u32 zero = 0, *any = bpf_map_lookup_elem(&kept_any, &zero);
 
-	if (!w)
+	if (!w || !any || !*any)
 		return 0;
 	t.k = kept_get(w, w->stack[0]);
 	if (!t.k)

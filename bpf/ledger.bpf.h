@@ -240,14 +240,14 @@ static __always_inline void span_add(struct wire_pool_slot *slot, const struct s
 		__sync_fetch_and_add(&slot->bytes, span->bytes);
 	if (span->state & SPAN_FAILED)
 		__sync_fetch_and_add(&slot->errors, 1);
-	__sync_fetch_and_add(&slot->holds, 1);
 }
 
 static __always_inline void span_add_part(struct wire_pool_slot *slot,
 					  const struct wire_span_part *part)
 {
 	slot_add(slot, part->self_ns, part->incl_ns);
-	__sync_fetch_and_add(&slot->holds, part->calls);
+	if (part->calls != 1)
+		__sync_fetch_and_add(&slot->more, (__s64)part->calls - 1);
 }
 
 static __always_inline int is_free(const struct span *span)
@@ -395,11 +395,15 @@ static __always_inline void span_push_out(struct ledger *l, struct span *span, _
 		l->evicted_end = span->end;
 }
 
-/* Not free before it is whole: the end of a session looks on from another CPU. */
+/*
+ * Not free before it is whole: the end of a session looks on from another CPU. Most often who was
+ * there before is done with, and nobody looks.
+ */
 static __always_inline void span_set(struct span *span, __u64 begin, __u64 end, __u32 bytes,
 				     __u32 state)
 {
-	__sync_lock_test_and_set(&span->state, state | SPAN_ENTERED);
+	if ((span->state & SPAN_CLAIM_MASK) != SPAN_ENTERED)
+		__sync_lock_test_and_set(&span->state, state | SPAN_ENTERED);
 	span->begin = begin;
 	span->end = end;
 	span->bytes = bytes;

@@ -69,11 +69,17 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, WIRE_TRACED_ROWS);
 	__type(key, __u32);
 	__type(value, struct wire_traced);
 } traced SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WIRE_TRACED_ROWS);
+	__type(key, __u32);
+	__type(value, struct wire_traced_hits);
+} traced_hits SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -151,18 +157,23 @@ static __always_inline struct wire_pool_slot *slot_get(const struct wire_slot_ke
 /* Enter one passage: self_ns <= incl_ns. */
 static __always_inline void slot_add(struct wire_pool_slot *slot, __u64 self_ns, __u64 incl_ns)
 {
-	__u32 b = hist_bucket(self_ns);
+	__u32 b = hist_bucket(self_ns), at = b;
 
-	__sync_fetch_and_add(&slot->count, 1);
-	__sync_fetch_and_add(&slot->self_sum_ns, self_ns);
-	__sync_fetch_and_add(&slot->incl_sum_ns, incl_ns);
+	if (incl_ns != self_ns) {
+		__sync_fetch_and_add(&slot->below_ns, incl_ns - self_ns);
+		at = hist_bucket(incl_ns);
+	}
+	__sync_fetch_and_add(&slot->self_ns, self_ns);
 	raise_max(&slot->self_max_ns, self_ns);
 	raise_max(&slot->incl_max_ns, incl_ns);
-	if (b < HIST_BUCKETS)
-		__sync_fetch_and_add(&slot->bucket[b].self, 1);
-	b = hist_bucket(incl_ns);
-	if (b < HIST_BUCKETS)
-		__sync_fetch_and_add(&slot->bucket[b].incl, 1);
+	if (b >= HIST_BUCKETS || at >= HIST_BUCKETS)
+		return;
+	if (at == b) {
+		__sync_fetch_and_add(&slot->bucket[b].both, 1ULL << 32 | 1);
+		return;
+	}
+	__sync_fetch_and_add(&slot->bucket[b].self, 1);
+	__sync_fetch_and_add(&slot->bucket[at].incl, 1);
 }
 
 static __always_inline struct wire_proc *proc_get(__u32 tgid)

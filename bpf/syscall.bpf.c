@@ -55,7 +55,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long nr)
 	if (!traced_find_current(&h))
 		return 0;
 	if (h.count)
-		__sync_fetch_and_add(&h.count->calls, 1);
+		h.count->calls++;
 	entry = syscall_entry(nr);
 	if (!entry || entry == WIRE_SYS_REAPS)
 		return 0;

@@ -11,11 +11,11 @@
 
 /* A hit in a process that is traced. count: NULL where another process has its row. */
 struct hit {
-	struct wire_traced_shard *count;
-	__u32 local_target;
-	__u32 is_plain; /* as in wire_traced */
-	__u64 begin;    /* of a hit that is timed; else 0 */
-	__u32 shift;    /* it stands for 1 << shift hits */
+	struct wire_traced_hits *count;
+	__u64 begin; /* of a hit that is timed; else 0 */
+	__u16 local_target;
+	__u8 is_plain; /* as in wire_traced */
+	__u8 shift;    /* it stands for 1 << shift hits */
 };
 
 /* 1 where the process is traced: then h is filled but for its timing. */
@@ -29,7 +29,7 @@ static __always_inline int traced_find(__u32 tgid, struct hit *h)
 		return 0;
 	h->local_target = row->local_target;
 	h->is_plain = row->is_plain;
-	h->count = &row->shard[bpf_get_smp_processor_id() % WIRE_MAX_SHARDS];
+	h->count = bpf_map_lookup_elem(&traced_hits, &at);
 	if (row->tgid != tgid) {
 		proc = proc_get(tgid);
 		if (!proc)
@@ -71,7 +71,7 @@ static __always_inline void traced_time(struct hit *h)
 static __always_inline void traced_count(struct hit *h)
 {
 	if (h->count)
-		__sync_fetch_and_add(&h->count->hits, 1);
+		h->count->hits++;
 	traced_time(h);
 }
 
@@ -79,8 +79,8 @@ static __always_inline void traced_end(const struct hit *h)
 {
 	if (!h->begin)
 		return;
-	__sync_fetch_and_add(&h->count->timed_ns, (bpf_ktime_get_ns() - h->begin) << h->shift);
-	__sync_fetch_and_add(&h->count->timed, 1ULL << h->shift);
+	h->count->timed_ns += (bpf_ktime_get_ns() - h->begin) << h->shift;
+	h->count->timed += 1ULL << h->shift;
 }
 
 #endif

@@ -40,7 +40,9 @@ struct walk_join {
  * What a thread's requests need over and over is looked up once: rows by their key, xlators by
  * their place in a request. A row stays for good; nodes are of one generation.
  */
-#define WALK_MEMOS 64
+#define WALK_MEMOS      64
+#define WALK_ROWS_SHIFT 8
+#define WALK_ROWS       (1 << WALK_ROWS_SHIFT)
 
 struct walk_row_memo {
 	struct wire_slot_key key;
@@ -91,7 +93,7 @@ struct walk {
 	__u64 itable_generation; /* ... with that generation of "nodes"; 0: none yet */
 	__u32 n_joins, joins_pad;
 	struct walk_join join[WALK_JOINS];
-	struct walk_row_memo row[WALK_MEMOS];
+	struct walk_row_memo row[2 * WALK_ROWS];
 	struct walk_node_memo node[WALK_MEMOS];
 	__u8 raw[256];           /* one structure of the process, as read */
 	struct walk_frame whole; /* the frame being split, as it was */

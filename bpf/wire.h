@@ -91,8 +91,8 @@ struct wire_slot {
 	__u64 errors; /* replies with op_ret < 0; below the root passages that such a reply came
 			 back through; failed calls (spans) */
 	__u64 bytes;  /* op_ret of reads and writes; below the root what calls under it moved */
-	__u64 holds;  /* root rows: requests in which every node's sum check holds; rows inside a
-			 span: how often it was met, which may be several times in one passage */
+	__s64 more;   /* root rows: less those in which a node's sum check fails; rows inside a
+			 span: how often it was met beyond once in a passage */
 	__u64 no_errors, no_bytes; /* passages of which these are not known */
 	__u32 self[HIST_BUCKETS];
 	__u32 incl[HIST_BUCKETS];
@@ -100,19 +100,25 @@ struct wire_slot {
 _Static_assert(sizeof(struct wire_slot) == 80 + 8 * HIST_BUCKETS, "wire_slot");
 
 /*
- * One slot of one shard (map "pool"). Every word only grows; the collector subtracts. The two
- * buckets of a duration lie side by side: a passage's self and inclusive time are often of the same
- * size, and each page and cache line that a walk need not touch makes it cheaper.
+ * One slot of one shard (map "pool"). Every word only grows; the collector subtracts. A walk pays
+ * for each cache line and page that it touches, and for each atomic addition. So the two buckets of
+ * a duration lie side by side, and there is no word for what others tell: the count is the sum of
+ * the buckets of self times, inclusive time is self time and what lies below.
  */
 struct wire_pool_slot {
-	__u64 count;
-	__u64 self_sum_ns, incl_sum_ns;
+	__u64 self_ns, below_ns;
 	__u64 self_max_ns, incl_max_ns;
-	__u64 errors, bytes, holds;
+	__u64 errors, bytes;
+	__s64 more; /* of wire_slot */
 	__u64 no_errors, no_bytes;
-	__u64 pad[6]; /* to a cache line, like what comes before */
-	struct {
-		__u32 self, incl;
+	__u64 pad[7]; /* to a cache line, like what comes before */
+	union {
+		struct {
+			__u32 self, incl;
+		};
+		/* a passage without anything below it is one addition to both; after each 2^32 of
+		 * them in one bucket that carries one into incl */
+		__u64 both;
 	} bucket[HIST_BUCKETS];
 };
 _Static_assert(sizeof(struct wire_pool_slot) == 128 + 8 * HIST_BUCKETS, "wire_pool_slot");
@@ -138,7 +144,7 @@ enum wire_loss {
 /* Requests walked, by how their sum check came out (array map "checks": [target][check]). */
 enum wire_check {
 	WIRE_CHECK_WALKED,   /* all */
-	WIRE_CHECK_HOLDS,    /* incl = self + union(children) in every node, nothing below */
+	WIRE_CHECK_FAILED,   /* not: incl = self + union(children) in every node, nothing below */
 	WIRE_CHECK_OUTSIDE,  /* a child outside its parent's interval (clipped) */
 	WIRE_CHECK_NEGATIVE, /* a node with negative self time or length */
 	WIRE_CHECK_UNSPLIT,  /* spans or frames could not be split */
@@ -279,23 +285,27 @@ _Static_assert(sizeof(struct wire_proc) == 56, "wire_proc");
  * counted.
  */
 #define WIRE_TRACED_ROWS  1024
-#define WIRE_TRACED_FIRST 1024 /* calls, a shard, whose hits are all timed */
+#define WIRE_TRACED_FIRST 1024 /* calls, a CPU, whose hits are all timed */
 #define WIRE_TRACED_SHIFT 4    /* of the later ones, one hit in 1 << 4 */
 
 struct wire_traced {
 	__u32 tgid; /* 0: nobody */
 	__u16 local_target;
 	__u16 is_plain; /* 1: no GlusterFS: each of its calls is for itself */
-	__u64 pad2[7];  /* all CPUs read what is above; each writes its own line of what is below */
-	struct wire_traced_shard {
-		__u64 calls;    /* that its threads began: each is a hit at enter and at exit */
-		__u64 hits;     /* of its threads at other tracepoints */
-		__u64 timed_ns; /* run time of their hits behind the filter, by those timed; ... */
-		__u64 timed;    /* ... so many hits; in each is one reading of the clock */
-		__u64 pad[4];
-	} shard[WIRE_MAX_SHARDS]; /* by CPU number */
 };
-_Static_assert(sizeof(struct wire_traced) == 64 * (1 + WIRE_MAX_SHARDS), "wire_traced");
+_Static_assert(sizeof(struct wire_traced) == 8, "wire_traced");
+
+/*
+ * Map "traced_hits", by the same number and by CPU: what the process's hits cost. Not counted
+ * atomically: a few of many millions may be missing of what is an estimate anyway.
+ */
+struct wire_traced_hits {
+	__u64 calls;    /* that its threads began: each is a hit at enter and at exit */
+	__u64 hits;     /* of its threads at other tracepoints */
+	__u64 timed_ns; /* run time of their hits behind the filter, by those timed; ... */
+	__u64 timed;    /* ... so many hits; in each is one reading of the clock */
+};
+_Static_assert(sizeof(struct wire_traced_hits) == 32, "wire_traced_hits");
 
 /* Map "layouts": offsets of one GlusterFS release (see user/gluster_layout.h). */
 struct wire_layout {

@@ -208,33 +208,49 @@ static int read_slots(struct source *src)
 	return 0;
 }
 
+/* Add the buckets of one shard; returns how often its slot was entered, modulo 2^32. */
+static __u32 add_buckets(const volatile struct wire_pool_slot *s, struct wire_slot *sum)
+{
+	__u32 entered = 0, self, b;
+
+	for (b = 0; b < HIST_BUCKETS; b++) {
+		self = s->bucket[b].self;
+		entered += self;
+		sum->self[b] += self;
+		sum->incl[b] += s->bucket[b].incl;
+	}
+	return entered;
+}
+
 /* Add one slot over all shards. The words grow while they are read; each is read once. */
 static void add_slot(const struct source *src, __u32 index, struct wire_slot *ret_sum)
 {
-	__u32 shard, b;
+	struct source_seen *seen = &src->seen[index];
+	__u32 shard, entered = 0;
 
 	for (shard = 0; shard < src->cfg.shards; shard++) {
 		const volatile struct wire_pool_slot *s =
 			&src->pool[index + src->cfg.slots * shard];
+		__u64 self = s->self_ns, below = s->below_ns;
 		__u64 self_max = s->self_max_ns, incl_max = s->incl_max_ns;
 
-		ret_sum->count += s->count;
-		ret_sum->self_sum_ns += s->self_sum_ns;
-		ret_sum->incl_sum_ns += s->incl_sum_ns;
+		ret_sum->self_sum_ns += self;
+		ret_sum->incl_sum_ns += self + below;
 		ret_sum->errors += s->errors;
 		ret_sum->bytes += s->bytes;
-		ret_sum->holds += s->holds;
+		ret_sum->more += s->more;
 		ret_sum->no_errors += s->no_errors;
 		ret_sum->no_bytes += s->no_bytes;
 		if (self_max > ret_sum->self_max_ns)
 			ret_sum->self_max_ns = self_max;
 		if (incl_max > ret_sum->incl_max_ns)
 			ret_sum->incl_max_ns = incl_max;
-		for (b = 0; s->count && b < HIST_BUCKETS; b++) {
-			ret_sum->self[b] += s->bucket[b].self;
-			ret_sum->incl[b] += s->bucket[b].incl;
-		}
+		if (self || below || src->is_last)
+			entered += add_buckets(s, ret_sum);
 	}
+	seen->count += entered - seen->entered;
+	seen->entered = entered;
+	ret_sum->count += seen->count;
 }
 
 void source_read_losses(struct source *src, unsigned int target, __u64 ret_losses[WIRE_LOSSES])
@@ -315,25 +331,26 @@ static int group_slots(struct source *src)
 }
 
 /*
- * A passage is counted first and entered in its bucket right after: one more read after the count
- * has stopped sees all of it.
+ * A passage's time is added first, and it is entered in its bucket right after: one more read after
+ * the sum has stopped sees all of it. What took no time at all is seen with the next one that did,
+ * or in the end.
  */
 static bool has_moved(struct source *src, __u32 index)
 {
 	struct source_seen *seen = &src->seen[index];
-	__u64 count = 0;
+	__u64 sum_ns = 0;
 	__u32 shard;
 
 	for (shard = 0; shard < src->cfg.shards; shard++) {
 		const volatile struct wire_pool_slot *s =
 			&src->pool[index + src->cfg.slots * shard];
 
-		count += s->count;
+		sum_ns += s->self_ns + s->below_ns;
 	}
-	if (count != seen->count)
+	if (sum_ns != seen->sum_ns)
 		seen->still = 0;
-	seen->count = count;
-	return seen->still++ < 2;
+	seen->sum_ns = sum_ns;
+	return seen->still++ < 2 || src->is_last;
 }
 
 /* Feed a slot, with those of the same name. What the model has no room for is lost, and counted. */

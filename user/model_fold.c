@@ -90,7 +90,7 @@ int model_slot_fold(struct model_slot *s, const struct wire_slot *sum)
 	model_counter_fold(&s->count, sum->count, fresh);
 	model_counter_fold(&s->errors, sum->errors, fresh || sum->errors < s->errors.last);
 	model_counter_fold(&s->bytes, sum->bytes, fresh || sum->bytes < s->bytes.last);
-	model_counter_fold(&s->holds, sum->holds, fresh || sum->holds < s->holds.last);
+	model_counter_fold(&s->more, (uint64_t)sum->more, fresh);
 	model_counter_fold(&s->no_errors, sum->no_errors,
 			   fresh || sum->no_errors < s->no_errors.last);
 	model_counter_fold(&s->no_bytes, sum->no_bytes, fresh || sum->no_bytes < s->no_bytes.last);
@@ -109,10 +109,17 @@ void model_side_start(struct model_side *side)
 
 void model_slot_start(struct model_slot *s)
 {
-	s->count.win = s->errors.win = s->bytes.win = s->holds.win = 0;
+	s->count.win = s->errors.win = s->bytes.win = s->more.win = 0;
 	s->no_errors.win = s->no_bytes.win = 0;
 	model_side_start(&s->self);
 	model_side_start(&s->incl);
+}
+
+uint64_t model_slot_met(const struct model_slot *s)
+{
+	uint64_t met = s->count.win + s->more.win;
+
+	return (int64_t)met < 0 ? 0 : met;
 }
 
 void model_slot_free(struct model_slot *s)

@@ -49,7 +49,8 @@ struct model_side {
 
 struct model_slot {
 	struct wire_slot_key key;
-	struct model_counter count, errors, bytes, holds;
+	struct model_counter count, errors, bytes;
+	struct model_counter more;                /* modulo 2^64: see model_slot_met() */
 	struct model_counter no_errors, no_bytes; /* passages of which these are not known */
 	struct model_side self, incl;
 };
@@ -168,6 +169,11 @@ void model_counter_fold(struct model_counter *c, uint64_t now, bool fresh);
 /* 0 or -ENOMEM; on failure the slot is as before. */
 int model_slot_fold(struct model_slot *s, const struct wire_slot *sum);
 void model_slot_start(struct model_slot *s);
+/*
+ * Of the window's passages: of a root row those in which every node's sum check holds, of a row
+ * inside a span how often it was met. The two words behind it are not read at once: 0 at least.
+ */
+uint64_t model_slot_met(const struct model_slot *s);
 void model_slot_free(struct model_slot *s);
 void model_sum_add(struct model_sum *sum, const struct model_side *side, uint64_t count);
 void model_sum_dist(const struct model_sum *sum, struct snap_dist *ret_dist);

@@ -12,9 +12,11 @@
 static void fill_checks(const struct model_tgt *t, struct snap_target *st)
 {
 	struct snap_checks *c = &st->checks;
+	uint64_t failed = t->checks[WIRE_CHECK_FAILED].win;
 
 	c->walked = t->checks[WIRE_CHECK_WALKED].win;
-	c->holds = t->checks[WIRE_CHECK_HOLDS].win;
+	/* read one after the other: a failure may be seen before its request */
+	c->holds = c->walked > failed ? c->walked - failed : 0;
 	c->outside = t->checks[WIRE_CHECK_OUTSIDE].win;
 	c->negative = t->checks[WIRE_CHECK_NEGATIVE].win;
 	c->unsplit = t->checks[WIRE_CHECK_UNSPLIT].win;

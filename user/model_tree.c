@@ -245,7 +245,7 @@ static size_t emit_row(struct tree *tr, struct tree_row *row, size_t above, cons
 	model_text_add(out->path, sizeof(out->path), out->id);
 	out->count = s->count.win + u->count.win;
 	set_effects(row, above == SIZE_MAX ? NULL : &tr->out[above], out);
-	out->calls = s->holds.win;
+	out->calls = model_slot_met(s);
 	out->has_calls = row->key->layer < WIRE_LAYER_XLATOR && !is_top(row->key);
 	model_side_dist(&s->self, s->count.win, &out->self);
 	model_sum_add(&incl, &s->incl, s->count.win);
@@ -393,7 +393,7 @@ static void sum_roots(const struct model_slot *const *slots, size_t n_slots, str
 		}
 		op->op.bytes += s->bytes.win;
 		op->op.errors += s->errors.win;
-		holds += s->holds.win;
+		holds += model_slot_met(s);
 	}
 	op->op.count = incl->count;
 	op->total_ns = (double)incl->sum_ns;

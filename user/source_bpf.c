@@ -47,7 +47,7 @@ static int map_all(struct source *src)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 #define ROUND(n) (((n) + page - 1) / page * page)
-	src->pool_bytes = ROUND(sizeof(struct wire_pool_slot) * src->cfg.slots * src->cfg.shards);
+	src->pool_bytes = ROUND(sizeof(*src->pool) * src->cfg.slots * src->cfg.shards);
 	src->losses_bytes = ROUND(sizeof(__u64) * (WIRE_MAX_TARGETS + 1) * WIRE_LOSSES);
 	src->checks_bytes = ROUND(sizeof(__u64) * WIRE_MAX_TARGETS * WIRE_CHECKS);
 	src->slow_bytes = ROUND(sizeof(struct wire_slow) * WIRE_MAX_TARGETS);
@@ -129,7 +129,10 @@ int source_open(const struct source_config *config, struct source **ret_src, cha
 	choose_sizes(src, config);
 	ac.cfg = src->cfg;
 	src->seen = calloc(src->cfg.slots, sizeof(*src->seen));
-	ret = src->seen ? attach_new(&ac, &src->attach) : -ENOMEM;
+	src->n_cpus = libbpf_num_possible_cpus();
+	if (src->n_cpus > 0)
+		src->cpu_hits = calloc((size_t)src->n_cpus, sizeof(*src->cpu_hits));
+	ret = src->seen && src->cpu_hits ? attach_new(&ac, &src->attach) : -ENOMEM;
 	if (ret)
 		goto out_free;
 	if (!src->host_only)
@@ -176,6 +179,7 @@ void source_close(struct source *src)
 	if (src->stats_fd >= 0)
 		close(src->stats_fd);
 	meter_stats_end(&src->stats);
+	free(src->cpu_hits);
 	free(src->seen);
 	free(src->known);
 	free(src);
@@ -210,6 +214,17 @@ static struct wire_traced make_traced(__u32 tgid, const struct wire_proc *proc)
 	};
 }
 
+/* A row is another process's from now on, whose hits count from 0. 0 or -errno. */
+static int put_traced(struct source *src, __u32 at, struct wire_traced row)
+{
+	memset(src->cpu_hits, 0, (size_t)src->n_cpus * sizeof(*src->cpu_hits));
+	if (bpf_map_update_elem(attach_map_fd(src->attach, "traced_hits"), &at, src->cpu_hits,
+				BPF_ANY) ||
+	    bpf_map_update_elem(attach_map_fd(src->attach, "traced"), &at, &row, BPF_ANY))
+		return -errno;
+	return 0;
+}
+
 /* Its row of "traced", unless another process has it: then its calls are not counted. */
 static int set_traced(struct source *src, pid_t tgid, const struct wire_proc *proc)
 {
@@ -221,8 +236,7 @@ static int set_traced(struct source *src, pid_t tgid, const struct wire_proc *pr
 		return -errno;
 	if (row.tgid && row.tgid != (__u32)tgid)
 		return 0;
-	row = make_traced((__u32)tgid, proc);
-	return bpf_map_update_elem(fd, &at, &row, BPF_ANY) ? -errno : 0;
+	return put_traced(src, at, make_traced((__u32)tgid, proc));
 }
 
 /* Its row goes to another process that would have it, without which that one is not seen. */
@@ -242,18 +256,26 @@ static void forget_traced(struct source *src, pid_t tgid)
 		    !bpf_map_lookup_elem(procs, &key, &proc))
 			fresh = make_traced(key, &proc);
 	}
-	bpf_map_update_elem(fd, &at, &fresh, BPF_ANY);
+	(void)put_traced(src, at, fresh);
 }
 
-int source_get_traced(struct source *src, pid_t tgid, struct wire_traced *ret_row)
+int source_traced_hits(struct source *src, pid_t tgid, struct wire_traced_hits *ret_sum)
 {
 	__u32 at = (__u32)tgid % WIRE_TRACED_ROWS;
 	struct wire_traced row;
+	int i;
 
+	*ret_sum = (struct wire_traced_hits){ 0 };
 	if (bpf_map_lookup_elem(attach_map_fd(src->attach, "traced"), &at, &row) ||
-	    row.tgid != (__u32)tgid)
+	    row.tgid != (__u32)tgid ||
+	    bpf_map_lookup_elem(attach_map_fd(src->attach, "traced_hits"), &at, src->cpu_hits))
 		return -ENOENT;
-	*ret_row = row;
+	for (i = 0; i < src->n_cpus; i++) {
+		ret_sum->calls += src->cpu_hits[i].calls;
+		ret_sum->hits += src->cpu_hits[i].hits;
+		ret_sum->timed_ns += src->cpu_hits[i].timed_ns;
+		ret_sum->timed += src->cpu_hits[i].timed;
+	}
 	return 0;
 }
 

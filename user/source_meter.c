@@ -147,9 +147,8 @@ double source_uprobe_run_ns(const struct source *src)
 int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret_paid)
 {
 	struct meter_target paid = { 0 };
-	struct wire_traced row;
+	struct wire_traced_hits hits;
 	struct wire_proc proc;
-	unsigned int i;
 
 	if (source_get_proc(src, tgid, &proc))
 		return -ENOENT;
@@ -157,13 +156,11 @@ int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret
 	/* the two are not read at once */
 	if (proc.probe_hits > proc.stepped_hits)
 		paid.emulated_hits = proc.probe_hits - proc.stepped_hits;
-	if (!source_get_traced(src, tgid, &row)) {
+	if (!source_traced_hits(src, tgid, &hits)) {
 		paid.has_tracepoints = true;
-		for (i = 0; i < WIRE_MAX_SHARDS; i++) {
-			paid.tracepoint_hits += 2 * row.shard[i].calls + row.shard[i].hits;
-			paid.tracepoint_work_ns += row.shard[i].timed_ns;
-			paid.timed_hits += row.shard[i].timed;
-		}
+		paid.tracepoint_hits = 2 * hits.calls + hits.hits;
+		paid.tracepoint_work_ns = hits.timed_ns;
+		paid.timed_hits = hits.timed;
 	}
 	*ret_paid = paid;
 	return 0;

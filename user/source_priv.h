@@ -25,8 +25,10 @@ struct source_slot {
 
 /* Of a slot, by its number. */
 struct source_seen {
-	__u64 count; /* when last read */
-	__u32 still; /* reads since, in which it was the same */
+	__u64 count;   /* how often it was entered, and ... */
+	__u32 entered; /* ... the same modulo 2^32, both as last read */
+	__u32 still;   /* looks in which its sum was the same */
+	__u64 sum_ns;  /* as last looked at */
 };
 
 #define NO_SLOT 0xffffffffU
@@ -88,14 +90,16 @@ struct source {
 	__u32 rereads;   /* ... and how often since */
 
 	struct source_sample sample;
-	uint64_t forgotten_hits; /* of uprobes, in processes that were forgotten */
+	struct wire_traced_hits *cpu_hits; /* [n_cpus]: a row of "traced_hits" */
+	int n_cpus;                        /* possible ones */
+	uint64_t forgotten_hits;           /* of uprobes, in processes that were forgotten */
 };
 
 /* All hits of uprobes there ever were: those of processes that were forgotten, too. */
 uint64_t source_uprobe_hits(struct source *src);
 
-/* A process's own row of "traced". 0, or -ENOENT: it has none. */
-int source_get_traced(struct source *src, pid_t tgid, struct wire_traced *ret_row);
+/* What a process's hits have cost on all CPUs. 0, or -ENOENT: it has no row of "traced". */
+int source_traced_hits(struct source *src, pid_t tgid, struct wire_traced_hits *ret_sum);
 
 /* Map an array map, read-only; NULL where it is not loaded, or cannot be had. */
 void *source_map_memory(struct source *src, const char *name, size_t bytes);

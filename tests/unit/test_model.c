@@ -165,13 +165,12 @@ static void test_scalars(void)
 	bed_chain("server posix");
 	bed_open(WIRE_ROOT_BRICK);
 	checks[WIRE_CHECK_WALKED] = 100;
-	checks[WIRE_CHECK_HOLDS] = 100;
 	losses[WIRE_LOST_LEDGER] = 5;
 	model_feed_checks(bed.m, 0, checks);
 	model_feed_lost(bed.m, 0, losses, 1, 2);
 	model_start_window(bed.m, 1000000000ULL, 0);
 	checks[WIRE_CHECK_WALKED] = 300;
-	checks[WIRE_CHECK_HOLDS] = 250;
+	checks[WIRE_CHECK_FAILED] = 50;
 	checks[WIRE_CHECK_ORPHAN] = 3;
 	for (int i = 0; i < WIRE_LOSSES; i++)
 		losses[i] += (__u64)1 << i;
