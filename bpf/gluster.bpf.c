@@ -228,6 +228,27 @@ static __always_inline void describe(struct walk *w, const struct wire_proc *pro
 	w->has_ledger = proc->root == WIRE_ROOT_BRICK;
 }
 
+/* The walk is off: what this thread did for the request is nobody's, and not the process's own. */
+static __always_inline void pass_request(void)
+{
+	struct ledger *l = ledger_find();
+
+	if (l)
+		l->passed = l->head;
+}
+
+/*
+ * What a walk would show of a request or stack that began before the walk came on may not be whole:
+ * copies that were gone by then were not kept, and nothing says from where on the rest counts.
+ */
+static __always_inline int began_unseen(const struct walk *w, int is_top)
+{
+	if (w->frame[0].begin_raw >= walk_since() || (is_top && !kept_are_any()))
+		return 0;
+	layer_drop(w->target, WIRE_LOST_SKIPPED);
+	return 1;
+}
+
 /*
  * A callback of the kind (frame, cookie, this, op_ret, op_errno, ...) was entered with a root
  * frame: a request has its reply, or a stack of the process's own a result.
@@ -263,7 +284,7 @@ static __noinline int on_root(__u64 frame, __s32 result, __s32 op_errno, struct 
 	}
 	walk_begin(w, stack, &next);
 	ret = walk_read(w, l, next, is_top);
-	if (ret < 0 || (!is_top && background_due(w)))
+	if (ret < 0 || began_unseen(w, is_top) || (!is_top && background_due(w)))
 		return 0;
 	if (is_top && w->unique)
 		kept_take(w);
@@ -297,6 +318,10 @@ static __always_inline int on_callback(struct pt_regs *ctx)
 	__sync_fetch_and_add(&proc->probe_hits, 1);
 	if (site & WIRE_SITE_STEPPED)
 		__sync_fetch_and_add(&proc->stepped_hits, 1);
+	if (walk_since() == WIRE_DUTY_OFF) {
+		pass_request();
+		return 0;
+	}
 	return on_root(PT_REGS_PARM1(ctx), PT_REGS_PARM4(ctx), PT_REGS_PARM5(ctx), proc,
 		       site & WIRE_SITE_MASK);
 }

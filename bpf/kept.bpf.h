@@ -45,6 +45,13 @@ struct {
 	__type(value, __u32);
 } kept_any SEC(".maps");
 
+static __always_inline int kept_are_any(void)
+{
+	__u32 zero = 0, *any = bpf_map_lookup_elem(&kept_any, &zero);
+
+	return any && *any;
+}
+
 /* An empty one to start from: too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -282,9 +289,8 @@ __noinline int kept_take(struct walk *w)
 {
 	struct taker t = { .w = w };
 	struct mark_key key = {};
-	__u32 zero = 0, *any = bpf_map_lookup_elem(&kept_any, &zero);
 
-	if (!w || !any || !*any)
+	if (!w || !kept_are_any())
 		return 0;
 	t.k = kept_get(w, w->stack[0]);
 	if (!t.k)

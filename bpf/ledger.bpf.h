@@ -87,6 +87,7 @@ struct ledger {
 	__u32 overflows;          /* 1: the thread has an overflow */
 	__u32 tid;                /* whose it is */
 	__u32 dev;                /* of current.file */
+	__u64 passed;             /* spans before this one are of requests that no walk met */
 	struct span_detail detail[WIRE_DETAILS];
 	struct span ring[WIRE_LEDGER];
 };
@@ -383,6 +384,10 @@ __noinline int span_account_local(struct ledger *l, struct span *span, __u64 num
 {
 	if (!l || !span || !span_take(span, SPAN_ENTERED))
 		return 0;
+	if (number < l->passed) {
+		layer_drop(target, WIRE_LOST_SKIPPED);
+		return 0;
+	}
 	span_enter_local(span, span_detail(l, span, number), l->tid, target);
 	return 1;
 }

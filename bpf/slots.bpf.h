@@ -97,6 +97,14 @@ static __always_inline __u64 layers_since(void)
 	return d ? d->layers_since_ns : 0;
 }
 
+static __always_inline __u64 walk_since(void)
+{
+	__u32 zero = 0;
+	struct wire_duty *d = bpf_map_lookup_elem(&duty, &zero);
+
+	return d ? d->walk_since_ns : 0;
+}
+
 /* ---- losses and slots -------------------------------------------------- */
 
 static __always_inline void layer_drop(__u32 target, enum wire_loss loss)

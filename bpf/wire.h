@@ -262,6 +262,8 @@ struct wire_duty {
 	 * always were; WIRE_DUTY_OFF: not all of them are.
 	 */
 	__u64 layers_since_ns;
+	/* The same of the walk: while it is off its probes count their hits, and that is all. */
+	__u64 walk_since_ns;
 };
 
 /* Map "procs": tgid -> how to read that process, and what it showed. */

@@ -464,6 +464,16 @@ static int check_wanted(const struct run *r)
 	return OPTS_EXIT_RUNTIME;
 }
 
+/* For tests: what is switched off and on whatever it costs. */
+static enum session_turns budget_turns(void)
+{
+	const char *what = getenv("BRICKTOP_BUDGET");
+
+	if (what && !strcmp(what, "turns"))
+		return SESSION_TURNS_LAYERS;
+	return what && !strcmp(what, "walk-turns") ? SESSION_TURNS_WALK : SESSION_TURNS_NONE;
+}
+
 int app_attach(const struct opts *opts)
 {
 	struct run r = {
@@ -474,7 +484,6 @@ int app_attach(const struct opts *opts)
 		.out_fd = -1,
 		.dump_fd = -1,
 	};
-	const char *budget = getenv("BRICKTOP_BUDGET");
 	struct target_list list = { 0 };
 	char err[1024] = "";
 	int status, ret;
@@ -493,8 +502,7 @@ int app_attach(const struct opts *opts)
 			app_warn_stopped(list.t[i].pid);
 		r.names = session_names(r.session);
 		if (opts->budget_pct > 0)
-			session_limit(r.session, opts->budget_pct,
-				      budget && !strcmp(budget, "turns"));
+			session_limit(r.session, opts->budget_pct, budget_turns());
 		if (opts->all)
 			session_show_all_devices(r.session);
 		status = check_wanted(&r);

@@ -88,14 +88,19 @@ bool source_has_shed(const struct source *src)
 	return src->shed != 0;
 }
 
-static int set_duty(struct source *src, __u64 layers_since_ns)
+static int tell_duty(struct source *src)
 {
-	const struct wire_duty duty = { .layers_since_ns = layers_since_ns };
 	__u32 zero = 0;
 
-	return bpf_map_update_elem(attach_map_fd(src->attach, "duty"), &zero, &duty, BPF_ANY) ?
+	return bpf_map_update_elem(attach_map_fd(src->attach, "duty"), &zero, &src->duty, BPF_ANY) ?
 		       -errno :
 		       0;
+}
+
+static int set_duty(struct source *src, __u64 layers_since_ns)
+{
+	src->duty.layers_since_ns = layers_since_ns;
+	return tell_duty(src);
 }
 
 static int switch_on(struct source *src, char *err, size_t err_size)
@@ -130,6 +135,20 @@ int source_switch_layers(struct source *src, bool on, char *err, size_t err_size
 	if (!on || ret)
 		switch_off(src);
 	return ret;
+}
+
+int source_switch_walk(struct source *src, bool on)
+{
+	if (on == source_walks(src))
+		return 0;
+	src->duty.walk_since_ns = on ? clock_mono_ns() : WIRE_DUTY_OFF;
+	source_meter_idle(src, !on);
+	return tell_duty(src);
+}
+
+bool source_walks(const struct source *src)
+{
+	return src->duty.walk_since_ns != WIRE_DUTY_OFF;
 }
 
 /* A walk over all tasks' rings. */

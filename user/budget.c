@@ -6,32 +6,39 @@
 
 #define SAVED_TICKS 2
 #define OWED_TICKS  100
-#define WALK_WEIGHT 0.25 /* of a tick in the mean */
+#define WEIGHT      0.25 /* of a tick in a mean */
 
 void budget_begin(struct budget *b, double limit_pct)
 {
 	*b = (struct budget){ .share = limit_pct / 100 };
 }
 
+static void learn(double *mean, bool *has_any, double now)
+{
+	*mean = *has_any ? *mean + WEIGHT * (now - *mean) : now;
+	*has_any = true;
+}
+
 /* Of a tick in which the target hardly ran a share says nothing. */
-static void learn_walk(struct budget *b, const struct budget_tick *tick)
+static void learn_shares(struct budget *b, const struct budget_tick *tick)
 {
 	double now;
 
 	if (!tick->target_cpu_ns)
 		return;
 	now = (double)tick->walk_ns / (double)tick->target_cpu_ns;
-	b->walk = b->has_walk ? b->walk + WALK_WEIGHT * (now - b->walk) : now;
-	b->has_walk = true;
+	if (tick->walked)
+		learn(&b->walk, &b->has_walk, now);
+	else
+		learn(&b->probes, &b->has_probes, now);
 }
 
-bool budget_next(struct budget *b, const struct budget_tick *tick)
+enum budget_level budget_next(struct budget *b, const struct budget_tick *tick)
 {
 	double allowed_ns = b->share * (double)tick->target_cpu_ns;
+	bool has_credit;
 
-	learn_walk(b, tick);
-	if (budget_is_short(b))
-		return false; /* the walk is not paid from what the layers save */
+	learn_shares(b, tick);
 	b->most_ns -= b->most_ns / OWED_TICKS;
 	if (allowed_ns > b->most_ns)
 		b->most_ns = allowed_ns;
@@ -40,10 +47,18 @@ bool budget_next(struct budget *b, const struct budget_tick *tick)
 		b->credit_ns = SAVED_TICKS * allowed_ns;
 	if (b->credit_ns < -OWED_TICKS * b->most_ns)
 		b->credit_ns = -OWED_TICKS * b->most_ns;
-	return b->credit_ns >= 0;
+	has_credit = b->credit_ns >= 0;
+	if (budget_is_short(b))
+		return has_credit ? BUDGET_WALK : BUDGET_NOTHING;
+	return has_credit ? BUDGET_LAYERS : BUDGET_WALK;
 }
 
 bool budget_is_short(const struct budget *b)
 {
 	return b->has_walk && b->walk > b->share;
+}
+
+bool budget_is_broken(const struct budget *b)
+{
+	return budget_is_short(b) && b->has_probes && b->probes > b->share;
 }

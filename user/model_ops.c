@@ -326,14 +326,19 @@ static int finish_ops(const struct model_tgt *t, const struct model_view *view, 
 		qsort(list->ops, list->n, sizeof(*list->ops), compare_ops);
 	for (size_t i = 0; i < list->n; i++) {
 		struct model_op *op = &list->ops[i];
+		struct snap_num duty_pct = { .valid = false };
 		double seen_secs = secs;
 
 		if (!view->memory_only)
 			set_coverage(t, list, op);
 		set_in_flight(t, list, op);
-		/* its own file operations are seen while the layers are on */
-		if (op->root == WIRE_ROOT_LOCAL && t->cost.duty_pct.valid)
-			seen_secs = secs * t->cost.duty_pct.v / 100;
+		/* its own file operations are seen while the layers are on, requests while it is
+		 * the walk */
+		if (op->op.source == SNAP_FROM_WALK)
+			duty_pct = op->root == WIRE_ROOT_LOCAL ? t->cost.duty_pct :
+								 t->cost.walk_duty_pct;
+		if (duty_pct.valid)
+			seen_secs = secs * duty_pct.v / 100;
 		/* how old the process is, or how long it lived, is not known here: no rate */
 		op->op.rate_hz.valid = seen_secs > 0 && !lifetime && !t->gone &&
 				       (op->op.source == SNAP_FROM_WALK ||

@@ -45,15 +45,26 @@ struct session_proc {
 	struct meter_target tick_paid;
 };
 
-/* How an investigation keeps to its budget, and how long the layers were on (session_budget.c). */
+/* How long something has been on that is switched off and on. */
+struct session_duty {
+	bool is_off;
+	uint64_t switched_ns; /* since when it is off, or on */
+	uint64_t on_ns;       /* how long it has been on, without the time since, if it is */
+	uint64_t begin_on_ns, seen_on_ns; /* the same as the window began, as of the last look */
+};
+
+/* Switched at each tick, whatever they cost: tests. */
+enum session_turns { SESSION_TURNS_NONE, SESSION_TURNS_LAYERS, SESSION_TURNS_WALK };
+
+/* How an investigation keeps to its budget (session_budget.c). */
 struct session_budget {
 	double limit_pct; /* of the targets' CPU time; 0: no limit */
 	struct budget account;
-	bool in_turns;       /* switched at each tick, whatever they cost: a test */
-	bool is_off, failed; /* the layers; failed: they could not be switched on again */
-	uint64_t next_tick_ns, switched_ns; /* switched_ns: since when they are off, or on */
-	uint64_t on_ns; /* how long they have been on, without the time since, if they are */
-	uint64_t begin_on_ns, seen_on_ns; /* the same as the window began, as of the last look */
+	enum session_turns turns;
+	unsigned int tick;
+	bool failed; /* the layers could not be switched on again */
+	uint64_t next_tick_ns;
+	struct session_duty layers, walk;
 };
 
 struct session_devices; /* session_devices.c */
@@ -99,10 +110,10 @@ void session_show_all_devices(struct session *s);
 bool session_sees_devices(const struct session *s);
 
 /*
- * What bricktop may cost, of the targets' CPU time; in_turns: the layers are off half of the time
- * instead, whatever they cost. Before session_attach().
+ * What bricktop may cost, of the targets' CPU time; turns: what is switched off and on instead,
+ * whatever it costs. Before session_attach().
  */
-void session_limit(struct session *s, double limit_pct, bool in_turns);
+void session_limit(struct session *s, double limit_pct, enum session_turns turns);
 
 /*
  * Load the programs and put the probes in. What keeps them out is told to the model, and the memory

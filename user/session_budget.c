@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * session_budget.c: keeps an investigation within its budget: what the walk and the layers below
- * the xlators took of the targets' CPU time is reckoned twice a second, and the layers are switched
- * off and on. When to do so is budget.c's business, how long they were on is told from here.
+ * the xlators took of the targets' CPU time is reckoned twice a second, and they are switched off
+ * and on. When to do so is budget.c's business, how long they were on is told from here.
  */
 #include "session_priv.h"
 
@@ -13,15 +13,24 @@
 
 #define TICK_NS (CLOCK_NS_PER_SEC / 2)
 
-/* How long the layers have been on, up to a time not before the last switch. */
-static uint64_t on_until(const struct session_budget *sb, uint64_t now_ns)
+/* How long it has been on, up to a time not before the last switch. */
+static uint64_t on_until(const struct session_duty *d, uint64_t now_ns)
 {
-	return sb->on_ns + (sb->is_off ? 0 : now_ns - sb->switched_ns);
+	return d->on_ns + (d->is_off ? 0 : now_ns - d->switched_ns);
 }
 
-void session_limit(struct session *s, double limit_pct, bool in_turns)
+/* Switched at begin_ns; being switched on took until end_ns. */
+static void note_switch(struct session_duty *d, bool on, uint64_t begin_ns, uint64_t end_ns)
 {
-	s->budget.in_turns = in_turns;
+	if (!on)
+		d->on_ns += begin_ns - d->switched_ns;
+	d->switched_ns = on ? end_ns : begin_ns;
+	d->is_off = !on;
+}
+
+void session_limit(struct session *s, double limit_pct, enum session_turns turns)
+{
+	s->budget.turns = turns;
 	s->budget.limit_pct = limit_pct;
 	budget_begin(&s->budget.account, limit_pct);
 }
@@ -42,8 +51,9 @@ static bool read_process(struct session *s, struct session_proc *p, struct meter
 	ret->target_cpu_ns = cpu_ns - p->tick_cpu_ns;
 	ret->emulated_hits = t->emulated_hits;
 	ret->stepped_hits = t->stepped_hits;
-	ret->uprobe_run_ns = (uint64_t)(source_uprobe_run_ns(s->source) *
-					(double)(t->emulated_hits + t->stepped_hits));
+	if (source_walks(s->source))
+		ret->uprobe_run_ns = (uint64_t)(source_uprobe_run_ns(s->source) *
+						(double)(t->emulated_hits + t->stepped_hits));
 	p->tick_cpu_ns = cpu_ns;
 	p->tick_paid = now;
 	return true;
@@ -62,6 +72,7 @@ static struct budget_tick price(const struct session *s, const struct meter_inte
 		.target_cpu_ns = in->target_cpu_ns,
 		.walk_ns = part.target_ns,
 		.layers_ns = all.target_ns - part.target_ns,
+		.walked = source_walks(s->source),
 	};
 }
 
@@ -97,29 +108,77 @@ static void switch_layers(struct session *s, bool on)
 	uint64_t now_ns = clock_mono_ns();
 	char err[256] = "";
 
-	if (on == !sb->is_off || sb->failed)
+	if (on == !sb->layers.is_off || sb->failed || !source_has_shed(s->source))
 		return;
 	if (source_switch_layers(s->source, on, err, sizeof(err))) {
 		sb->failed = true;
 		(void)model_feed_off(s->model, "layers", err);
 		return;
 	}
-	if (!on)
-		sb->on_ns += now_ns - sb->switched_ns;
-	sb->switched_ns = on ? clock_mono_ns() : now_ns;
-	sb->is_off = !on;
+	note_switch(&sb->layers, on, now_ns, clock_mono_ns());
 }
 
-/* Where the walk alone is beyond the budget, nothing is left to be saved. */
-static void tell_short(struct session *s)
+/* The search for callbacks must not take for unmet what nobody walks: before, and after. */
+static void switch_walk(struct session *s, bool on)
+{
+	uint64_t now_ns = clock_mono_ns();
+	size_t i;
+
+	if (on == !s->budget.walk.is_off)
+		return;
+	for (i = 0; !on && i < s->n_procs; i++) {
+		if (s->procs[i].watch)
+			watch_pause(s->procs[i].watch, s->source, s->model);
+	}
+	if (source_switch_walk(s->source, on))
+		return;
+	note_switch(&s->budget.walk, on, now_ns, now_ns);
+	for (i = 0; on && i < s->n_procs; i++) {
+		if (s->procs[i].watch)
+			watch_resume(s->procs[i].watch, s->source, s->model);
+	}
+}
+
+/*
+ * The layers are off for a tick before the walk is, and on after it: what they note of a request
+ * only its walk can claim.
+ */
+static void set_level(struct session *s, enum budget_level level)
+{
+	bool layers_were_on = source_has_shed(s->source) && !s->budget.layers.is_off;
+
+	if (level < BUDGET_LAYERS)
+		switch_layers(s, false);
+	switch_walk(s, level >= BUDGET_WALK || layers_were_on);
+	if (level == BUDGET_LAYERS)
+		switch_layers(s, true);
+}
+
+/* What follows the next tick of a test. */
+static enum budget_level take_turn(struct session_budget *sb)
+{
+	if (sb->turns == SESSION_TURNS_LAYERS)
+		return sb->layers.is_off ? BUDGET_LAYERS : BUDGET_WALK;
+	switch (++sb->tick % 4) {
+	case 0:
+		return BUDGET_LAYERS;
+	case 1:
+		return BUDGET_WALK;
+	default:
+		return BUDGET_NOTHING;
+	}
+}
+
+/* Not even the walk's probes are within the budget: nothing is left to be saved. */
+static void tell_broken(struct session *s)
 {
 	char line[128];
 
-	if (budget_is_short(&s->budget.account)) {
+	if (budget_is_broken(&s->budget.account)) {
 		snprintf(line, sizeof(line),
-			 "the walk of requests alone takes %.1f %% of the target's CPU time, more "
-			 "than %g %%",
-			 100 * s->budget.account.walk, s->budget.limit_pct);
+			 "the probes alone, while nothing is walked, take %.1f %% of the target's "
+			 "CPU time, more than %g %%",
+			 100 * s->budget.account.probes, s->budget.limit_pct);
 		(void)model_feed_off(s->model, "budget", line);
 	} else {
 		model_clear_off(s->model, SNAP_ALL_TARGETS, "budget");
@@ -130,42 +189,48 @@ void session_keep_budget(struct session *s)
 {
 	struct session_budget *sb = &s->budget;
 	uint64_t now_ns = clock_mono_ns();
+	enum budget_level level;
 	struct budget_tick tick;
-	bool on;
 
 	if (!sb->limit_pct || now_ns < sb->next_tick_ns)
 		return;
 	sb->next_tick_ns = now_ns + TICK_NS;
-	if (!source_has_shed(s->source) || !read_tick(s, &tick))
+	if (!read_tick(s, &tick))
 		return;
-	on = budget_next(&sb->account, &tick);
-	switch_layers(s, sb->in_turns ? sb->is_off : on);
-	if (!sb->in_turns)
-		tell_short(s);
+	level = budget_next(&sb->account, &tick);
+	set_level(s, sb->turns ? take_turn(sb) : level);
+	if (!sb->turns)
+		tell_broken(s);
+}
+
+static void start_duty(struct session_duty *d, uint64_t begin_ns, uint64_t now_ns)
+{
+	if (!d->switched_ns)
+		d->switched_ns = begin_ns;
+	d->begin_on_ns = on_until(d, now_ns);
 }
 
 void session_start_duty(struct session *s)
 {
-	struct session_budget *sb = &s->budget;
+	uint64_t now_ns = clock_mono_ns();
 
-	if (!sb->switched_ns)
-		sb->switched_ns = s->begin_ns;
-	sb->begin_on_ns = on_until(sb, clock_mono_ns());
-	sb->next_tick_ns = s->begin_ns + TICK_NS;
+	start_duty(&s->budget.layers, s->begin_ns, now_ns);
+	start_duty(&s->budget.walk, s->begin_ns, now_ns);
+	s->budget.next_tick_ns = s->begin_ns + TICK_NS;
 }
 
 void session_rewind_duty(struct session *s)
 {
-	s->budget.begin_on_ns = s->budget.seen_on_ns;
+	s->budget.layers.begin_on_ns = s->budget.layers.seen_on_ns;
+	s->budget.walk.begin_on_ns = s->budget.walk.seen_on_ns;
 }
 
-double session_duty_pct(struct session *s, uint64_t now_ns)
+double session_duty_pct(struct session *s, struct session_duty *d, uint64_t now_ns)
 {
-	struct session_budget *sb = &s->budget;
 	uint64_t wall_ns = now_ns - s->begin_ns;
 
-	if (!sb->limit_pct || !source_has_shed(s->source) || now_ns <= s->begin_ns)
+	if (!s->budget.limit_pct || now_ns <= s->begin_ns)
 		return 100;
-	sb->seen_on_ns = on_until(sb, now_ns);
-	return 100 * (double)(sb->seen_on_ns - sb->begin_on_ns) / (double)wall_ns;
+	d->seen_on_ns = on_until(d, now_ns);
+	return 100 * (double)(d->seen_on_ns - d->begin_on_ns) / (double)wall_ns;
 }

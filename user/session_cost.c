@@ -60,14 +60,26 @@ static bool read_target(const struct session *s, struct session_proc *p,
 }
 
 /* Cost of one process's targets. */
-static void feed_cost(struct session *s, struct session_proc *p, struct snap_num duty_pct)
+struct duty {
+	struct snap_num walk, layers; /* in %, of the window */
+};
+
+static void read_duty(struct session *s, uint64_t now_ns, struct duty *ret)
+{
+	ret->walk.v = session_duty_pct(s, &s->budget.walk, now_ns);
+	ret->layers.v = session_duty_pct(s, &s->budget.layers, now_ns);
+	ret->walk.valid = ret->layers.valid = true;
+}
+
+static void feed_cost(struct session *s, struct session_proc *p, const struct duty *duty)
 {
 	struct meter_interval interval = s->meter;
 	struct snap_cost snap = {
 		.uprobe_hits = interval.uprobe_hits,
 		.tracepoint_hits = interval.tracepoint_hits,
 		.is_uncounted = interval.not_counted,
-		.duty_pct = duty_pct,
+		.duty_pct = duty->layers,
+		.walk_duty_pct = duty->walk,
 		.budget_pct = { s->budget.limit_pct, s->budget.limit_pct > 0 },
 	};
 	struct meter_cost cost;
@@ -104,7 +116,7 @@ void session_collect_cost(struct session *s)
 	struct session_proc nobody = { .gone = true, .n_targets = s->n_host };
 	struct meter_interval tick = { 0 };
 	uint64_t own_ns, now_ns = clock_mono_ns();
-	struct snap_num duty_pct = { 0 };
+	struct duty duty = { .walk.valid = false };
 	size_t i;
 
 	if (s->source)
@@ -117,7 +129,7 @@ void session_collect_cost(struct session *s)
 	s->meter.not_counted = s->meter.not_counted || tick.not_counted;
 	s->meter.wall_ns = now_ns - s->begin_ns;
 	if (s->source)
-		duty_pct = (struct snap_num){ session_duty_pct(s, now_ns), true };
+		read_duty(s, now_ns, &duty);
 	if (!meter_own_cpu_ns(&own_ns)) {
 		s->meter.own_cpu_ns = own_ns - s->own_cpu_ns;
 		s->seen_own_cpu_ns = own_ns;
@@ -126,7 +138,7 @@ void session_collect_cost(struct session *s)
 		read_target(s, &s->procs[i], &tick);
 	sort_hits(s);
 	for (i = 0; i < s->n_procs; i++)
-		feed_cost(s, &s->procs[i], duty_pct);
+		feed_cost(s, &s->procs[i], &duty);
 	if (s->n_host)
-		feed_cost(s, &nobody, duty_pct);
+		feed_cost(s, &nobody, &duty);
 }

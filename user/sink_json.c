@@ -227,6 +227,7 @@ static json_t *cost_json(struct builder *b, const struct snap_cost *c)
 	put_snap(b, o, "target_pct", c->target_pct);
 	put_count(b, o, "probe_hits", !c->is_uncounted, c->probe_hits);
 	put_snap(b, o, "duty_pct", c->duty_pct);
+	put_snap(b, o, "walk_duty_pct", c->walk_duty_pct);
 	put_snap(b, o, "budget_pct", c->budget_pct);
 	put_num(b, o, "hit_us", c->hit_ns > 0, c->hit_ns / 1000);
 	put_snap(b, o, "own_pct", c->own_pct);

@@ -269,8 +269,7 @@ static int put_local(FILE *out, const struct snap_target *t, const struct sink_s
 	return 0;
 }
 
-/* The layers below the xlators were off for a part of the window. */
-static bool is_part_time(const struct snap_cost *c)
+static bool layers_were_off(const struct snap_cost *c)
 {
 	return c->duty_pct.valid && c->duty_pct.v < 100;
 }
@@ -297,7 +296,7 @@ static int put_ops(FILE *out, const struct snapshot *snap, const struct snap_tar
 			fputc('\n', out);
 			if (!titled && titles[section]) {
 				sink_fmt_text(out, st, titles[section]);
-				if (section == SECTION_LOCAL && is_part_time(&t->cost))
+				if (section == SECTION_LOCAL && layers_were_off(&t->cost))
 					sink_fmt_text(out, st, "; seen while layers were on");
 				fputs("\n\n", out);
 			}
@@ -423,7 +422,7 @@ static void put_hits(struct sink_flow *flow, const char *what, uint64_t hits, do
 static void put_cost(FILE *out, const struct snap_cost *c, const struct sink_style *st)
 {
 	struct sink_flow flow;
-	char buf[32];
+	char buf[32], other[32];
 
 	if (!has_cost(c))
 		return;
@@ -437,11 +436,12 @@ static void put_cost(FILE *out, const struct snap_cost *c, const struct sink_sty
 	if (c->is_uncounted)
 		sink_fmt_flow_item(&flow, 3, "- tracepoint hits: the kernel does not tell them");
 	if (c->budget_pct.valid)
-		sink_fmt_flow_item(&flow, 3, "budget %s",
-				   sink_fmt_pct(buf, sizeof(buf), c->budget_pct));
-	if (is_part_time(c))
-		sink_fmt_flow_item(&flow, 3, "layers below the xlators on %s of the time",
-				   sink_fmt_pct(buf, sizeof(buf), c->duty_pct));
+		sink_fmt_flow_item(&flow, 3, "budget %.1f %%", c->budget_pct.v);
+	if (layers_were_off(c))
+		sink_fmt_flow_item(&flow, 3,
+				   "the walk on %s, layers below the xlators %s of the time",
+				   sink_fmt_pct(buf, sizeof(buf), c->walk_duty_pct),
+				   sink_fmt_pct(other, sizeof(other), c->duty_pct));
 	sink_fmt_flow_end(&flow);
 }
 

@@ -97,9 +97,10 @@ struct snap_checks {
 struct snap_cost {
 	struct snap_num core_pct, target_pct;
 	struct snap_num duty_pct; /* of the window, in which the layers below the xlators were on */
-	struct snap_num budget_pct; /* of the target's CPU time; not valid: no limit */
-	struct snap_num own_pct;    /* the part of core_pct that is bricktop's own CPU time */
-	uint64_t probe_hits;        /* host-wide: uprobe_hits + tracepoint_hits */
+	struct snap_num walk_duty_pct; /* the same of the walk */
+	struct snap_num budget_pct;    /* of the target's CPU time; not valid: no limit */
+	struct snap_num own_pct;       /* the part of core_pct that is bricktop's own CPU time */
+	uint64_t probe_hits;           /* host-wide: uprobe_hits + tracepoint_hits */
 	uint64_t uprobe_hits, tracepoint_hits;
 	/* calibrated cost of one hit, without the program's own time; 0: not known */
 	double hit_ns, tracepoint_hit_ns;

@@ -100,6 +100,12 @@ void source_attach_layers(struct source *src, struct model *m);
  * off then, too.
  */
 int source_switch_layers(struct source *src, bool on, char *err, size_t err_size);
+/*
+ * Switch the walk itself off or on again: its probes stay, and a hit of one costs its trap alone.
+ * The layers have to be off before it is, and on after it. 0 or -errno.
+ */
+int source_switch_walk(struct source *src, bool on);
+bool source_walks(const struct source *src);
 /* There are any, and they are on (as long as nobody has switched them off). */
 bool source_has_shed(const struct source *src);
 /* One of them, by its number in layers.def. 0, or -errno and one clear line. */

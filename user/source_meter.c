@@ -48,8 +48,10 @@ static void take_sample(struct source_sample *s, const struct source *src, uint6
 	struct meter_prog uprobes, tracepoints;
 
 	read_programs(src, &uprobes, &tracepoints);
-	s->uprobes.hits += uprobes.hits - s->last_uprobes.hits;
-	s->uprobes.run_ns += uprobes.run_ns - s->last_uprobes.run_ns;
+	if (!s->idle) {
+		s->uprobes.hits += uprobes.hits - s->last_uprobes.hits;
+		s->uprobes.run_ns += uprobes.run_ns - s->last_uprobes.run_ns;
+	}
 	s->tracepoints.hits += tracepoints.hits - s->last_tracepoints.hits;
 	s->tracepoints.run_ns += tracepoints.run_ns - s->last_tracepoints.run_ns;
 	s->wall_ns += now_ns - s->last_ns;
@@ -95,6 +97,25 @@ void source_meter_look(struct source *src, uint64_t now_ns)
 	src->stats_fd = -1;
 }
 
+/* All uprobe hits so far that ran nothing. */
+static uint64_t idle_hits(struct source *src)
+{
+	const struct source_sample *s = &src->sample;
+
+	return s->idle_hits + (s->idle ? source_uprobe_hits(src) - s->idle_from : 0);
+}
+
+void source_meter_idle(struct source *src, bool idle)
+{
+	struct source_sample *s = &src->sample;
+
+	if (src->stats_fd >= 0)
+		take_sample(s, src, clock_mono_ns());
+	s->idle_hits = idle_hits(src);
+	s->idle_from = source_uprobe_hits(src);
+	s->idle = idle;
+}
+
 static double ratio(uint64_t a, uint64_t b)
 {
 	return b ? (double)a / (double)b : 0;
@@ -103,7 +124,7 @@ static double ratio(uint64_t a, uint64_t b)
 void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *interval)
 {
 	struct source_sample *s = &src->sample;
-	uint64_t hits = source_uprobe_hits(src), wall_ns;
+	uint64_t hits = source_uprobe_hits(src), idle = idle_hits(src), wall_ns, ran;
 	double share;
 
 	if (src->stats_fd >= 0)
@@ -115,8 +136,9 @@ void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *in
 	interval->uprobe_hits = source_uprobe_hits(src) - s->counted_hits;
 	s->counted_hits += interval->uprobe_hits;
 	interval->emulated_hits = hits - s->told_hits;
-	interval->uprobe_run_ns = (uint64_t)((double)interval->emulated_hits *
-					     ratio(s->uprobes.run_ns, s->uprobes.hits));
+	ran = interval->emulated_hits - (interval->emulated_hits ? idle - s->told_idle : 0);
+	interval->uprobe_run_ns =
+		(uint64_t)((double)ran * ratio(s->uprobes.run_ns, s->uprobes.hits));
 	wall_ns = s->wall_ns - s->told_wall_ns;
 	if (wall_ns) {
 		s->hit_rate = ratio(s->tracepoints.hits - s->told_tracepoints.hits, wall_ns);
@@ -127,6 +149,7 @@ void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *in
 	interval->tracepoint_run_ns = (uint64_t)(s->run_rate * share);
 	s->told_ns = now_ns;
 	s->told_hits = hits;
+	s->told_idle = idle;
 	s->told_wall_ns = s->wall_ns;
 	s->told_tracepoints = s->tracepoints;
 }

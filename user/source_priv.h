@@ -42,7 +42,10 @@ struct source_sample {
 	uint64_t wall_ns; /* all samples together: time, hits, run time */
 	struct meter_prog uprobes, tracepoints;
 	uint64_t told_ns, told_hits, told_wall_ns; /* at the last source_meter() */
-	uint64_t counted_hits; /* the same of all hits, those without a price included */
+	uint64_t counted_hits;         /* the same of all hits, those without a price included */
+	bool idle;                     /* uprobe hits run nothing now, ... */
+	uint64_t idle_from;            /* ... since there were so many */
+	uint64_t idle_hits, told_idle; /* earlier ones that did not; at the last source_meter() */
 	struct meter_prog told_tracepoints;
 	double hit_rate, run_rate; /* of tracepoints, a ns: the newest sample's */
 };
@@ -92,11 +95,15 @@ struct source {
 	struct source_sample sample;
 	struct wire_traced_hits *cpu_hits; /* [n_cpus]: a row of "traced_hits" */
 	int n_cpus;                        /* possible ones */
+	struct wire_duty duty;             /* as the programs were told */
 	uint64_t forgotten_hits;           /* of uprobes, in processes that were forgotten */
 };
 
 /* All hits of uprobes there ever were: those of processes that were forgotten, too. */
 uint64_t source_uprobe_hits(struct source *src);
+
+/* From now on uprobe hits run nothing (the walk is off), or they do again. */
+void source_meter_idle(struct source *src, bool idle);
 
 /* What a process's hits have cost on all CPUs. 0, or -ENOENT: it has no row of "traced". */
 int source_traced_hits(struct source *src, pid_t tgid, struct wire_traced_hits *ret_sum);

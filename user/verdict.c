@@ -19,7 +19,8 @@
 #define MAX_MEAN_CAUSES (SNAP_MAX_CAUSES - 2) /* one is a file's, one the slowest requests' */
 
 static const struct {
-	double min_secs, min_requests, min_coverage_pct, max_unsplit, max_lost, max_unwalked;
+	double min_secs, min_requests, min_coverage_pct, min_turns_pct, max_unsplit, max_lost,
+		max_unwalked;
 	double min_attributed, named, second, light_in_flight, light_ns, light_lack;
 	double high_share, high_margin, high_requests, high_coverage_pct, high_unsplit, high_lost;
 	double high_bias, high_unwalked, max_parallel, medium_share, medium_margin;
@@ -30,6 +31,7 @@ static const struct {
 	.min_secs = 1,          /* counters are read about once a second */
 	.min_requests = 100,    /* a share of 50 % is then known to 10 points (2 sigma) */
 	.min_coverage_pct = 90, /* what was not seen could turn the order round */
+	.min_turns_pct = 70,    /* the same where the walk takes turns: loads come and go */
 	.max_unsplit = 0.2,     /* likewise: such requests' time is in no layer */
 	.max_lost = 0.1,        /* losses per request */
 	.max_unwalked = 0.25,   /* of the time: operations known by their means only */
@@ -192,6 +194,8 @@ static double attributed(const struct verdict_case *c)
 /* What is missing, as evidence; true where anything is. */
 static bool find_missing(const struct verdict_case *c, struct snap_cause *cause)
 {
+	double min_coverage_pct = c->in_turns ? limits.min_turns_pct : limits.min_coverage_pct;
+
 	if (c->snap->memory_only) {
 		verdict_say(cause, "no probe was in: only means are known, of calls, not of "
 				   "requests");
@@ -209,9 +213,9 @@ static bool find_missing(const struct verdict_case *c, struct snap_cause *cause)
 			    "%.0f are needed",
 			    (unsigned long long)c->covered, (unsigned long long)c->requests,
 			    limits.min_requests);
-	if (c->coverage_pct.valid && c->coverage_pct.v < limits.min_coverage_pct)
+	if (c->coverage_pct.valid && c->coverage_pct.v < min_coverage_pct)
 		verdict_say(cause, "%.1f %% of the requests were seen: %.0f %% are needed",
-			    c->coverage_pct.v, limits.min_coverage_pct);
+			    c->coverage_pct.v, min_coverage_pct);
 	if (unwalked(c) > limits.max_unwalked)
 		verdict_say(cause, "for %.0f %% of the time only means are known",
 			    100 * unwalked(c));

@@ -3,6 +3,7 @@
  * verdict_case.c: a target's window as sums: what users' requests took altogether, and how much of
  * it each layer had to itself. Owns the arithmetic that verdict_priv.h states; judges nothing.
  */
+#include <math.h>
 #include <string.h>
 
 #include "verdict_priv.h"
@@ -102,6 +103,7 @@ static void add_op(struct verdict_case *c, const struct snap_op *op)
 static void add_ops(struct verdict_case *c)
 {
 	double slowest_ns = 0, covered_ns = 0, covered = 0;
+	const struct snap_num walk_pct = c->t->cost.walk_duty_pct;
 
 	for (size_t i = 0; i < c->t->n_ops; i++) {
 		const struct snap_op *op = &c->t->ops[i];
@@ -127,6 +129,10 @@ static void add_ops(struct verdict_case *c)
 	}
 	if (covered_ns > 0)
 		c->coverage_pct = (struct snap_num){ covered / covered_ns, true };
+	/* where the walk takes turns its sample is as good as it is of the time it was on */
+	c->in_turns = walk_pct.valid && walk_pct.v > 0 && walk_pct.v < 100;
+	if (c->in_turns)
+		c->coverage_pct.v = fmin(100, 100 * c->coverage_pct.v / walk_pct.v);
 }
 
 static void add_threads(struct verdict_case *c)

@@ -43,7 +43,8 @@ struct verdict_case {
 	double queue_ns;      /* Q: self time of io-threads */
 	double below_ns;      /* B */
 	bool remote;          /* requests wait for another process: no thread is held meanwhile */
-	struct snap_num coverage_pct;     /* weighed by time */
+	struct snap_num coverage_pct;     /* weighed by time; of that in which the walk was on */
+	bool in_turns;                    /* it was not all the time (--budget) */
 	const struct snap_op *slowest_op; /* the one with most time */
 	/* scheduler: all threads, and those of the pool io-threads */
 	bool has_threads;

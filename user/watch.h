@@ -59,6 +59,13 @@ int watch_look(struct watch *w, struct source *src, struct model *m);
 /* Its uprobe-multi link has been hit by another thread than the first one. */
 bool watch_is_proven(const struct watch *w);
 
+/*
+ * The walk is about to be off, and is on again: what ends meanwhile goes unmet, and is not searched
+ * for.
+ */
+void watch_pause(struct watch *w, struct source *src, struct model *m);
+void watch_resume(struct watch *w, struct source *src, struct model *m);
+
 /* Detach the probes; memory stays readable. */
 void watch_detach(struct watch *w);
 

@@ -126,6 +126,14 @@ void watch_search_set(struct watch_search *s, const struct watch_search_look *l,
 	s->now = what;
 }
 
+void watch_search_skip(struct watch_search *s, const struct watch_search_look *from,
+		       const struct watch_search_look *to)
+{
+	s->ended += to->ended - from->ended;
+	s->settled_ended += to->ended - from->ended;
+	s->met += to->met - from->met;
+}
+
 uint64_t watch_search_unseen(uint64_t base[GLUSTER_MAX_FOP], uint64_t last[GLUSTER_MAX_FOP],
 			     const uint64_t calls[GLUSTER_MAX_FOP], uint64_t walked)
 {
@@ -415,13 +423,41 @@ static int change_search(struct watch *w, struct source *src, struct model *m,
 	return ret == -ESRCH ? 0 : watch_off(w, m, "background stacks", err);
 }
 
+void watch_pause(struct watch *w, struct source *src, struct model *m)
+{
+	struct watch_discovery *d = &w->discovery;
+
+	if (!w->attached || d->paused)
+		return;
+	d->paused = true;
+	read_ended(w, &d->look);
+	read_met(w, src, &d->look);
+	if (d->search.now != WATCH_SEARCH_NONE)
+		(void)change_search(w, src, m, WATCH_SEARCH_NONE);
+}
+
+void watch_resume(struct watch *w, struct source *src, struct model *m)
+{
+	struct watch_discovery *d = &w->discovery;
+	struct watch_search_look was = d->look;
+
+	if (!d->paused)
+		return;
+	d->paused = false;
+	read_met(w, src, &d->look);
+	read_ended(w, &d->look);
+	watch_search_skip(&d->search, &was, &d->look);
+	watch_requests(w, m, d->base);
+	memcpy(d->calls, d->base, sizeof(d->calls));
+}
+
 int watch_discovery_look(struct watch *w, struct source *src, struct model *m, uint64_t now_ns)
 {
 	struct watch_discovery *d = &w->discovery;
 	enum watch_search_for what;
 	int ret;
 
-	if (now_ns < d->look.now_ns + WATCH_SEARCH_LOOK_NS)
+	if (d->paused || now_ns < d->look.now_ns + WATCH_SEARCH_LOOK_NS)
 		return 0;
 	d->look.now_ns = now_ns;
 	read_ended(w, &d->look);
@@ -438,6 +474,8 @@ int watch_discovery_tick(struct watch *w, struct source *src, struct model *m, u
 	struct watch_discovery *d = &w->discovery;
 	uint64_t calls[GLUSTER_MAX_FOP];
 
+	if (d->paused)
+		return 0;
 	watch_requests(w, m, calls);
 	d->look.unseen =
 		watch_search_unseen(d->base, d->calls, calls, source_walked_fops(src, w->pid));

@@ -72,6 +72,10 @@ enum watch_search_for watch_search_decide(struct watch_search *s,
 void watch_search_set(struct watch_search *s, const struct watch_search_look *l,
 		      enum watch_search_for what);
 
+/* What was counted between these two looks, while no search was on, is nothing to go by. */
+void watch_search_skip(struct watch_search *s, const struct watch_search_look *from,
+		       const struct watch_search_look *to);
+
 /*
  * Fops that were called before the last look, since the probes are in, and that were not walked to
  * this day. One that hangs in its first request looks the same, and costs a search in vain. base,

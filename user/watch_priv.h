@@ -41,6 +41,7 @@ struct watch_discovery {
 	char top_path[4200];
 	uint64_t calls[GLUSTER_MAX_FOP]; /* requests at the last tick, */
 	uint64_t base[GLUSTER_MAX_FOP];  /* and when the probes went in */
+	bool paused;
 };
 
 struct watch {

@@ -176,22 +176,68 @@ test_budget()
 		--allow-lost total --allow-lost skipped
 }
 
-# A budget that not even the walk keeps to.
+# turned NAME FIO_JOB: of a report whose walk took turns: a part of all requests, said as such.
+turned()
+{
+	local name=$1 job=$2 op count total
+
+	between "$(measure_get "$name" '.cost.walk_duty_pct | round')" 5 90 \
+		"$name: the walk was off for a time"
+	for op in read write; do
+		count=$(measure_get "$name" "op(\"$op\").count")
+		total=$(fio_total total_ios "$op" "$job")
+		between "$count" 1 $((total - 1)) "$name: a part of fio's $total ${op}s is walked"
+		between "$(measure_get "$name" "op(\"$op\").coverage_pct * $total / $count |
+			round")" 99 101 "$name: $op: coverage says which part"
+		is "$(measure_get "$name" "op(\"$op\").sum_check_pct")" 100 \
+			"$name: $op: sum check"
+		between "$(measure_get "$name" "op(\"$op\").rate_hz * .window.secs / $total * 100 |
+			round")" 50 160 "$name: $op: the rate is that of all"
+	done
+	is "$(measure_get "$name" '[.ops[] | select(.root == "local") | select(.op == "pread64" or
+		.op == "pwrite64")] | length')" 0 \
+		"$name: what was not walked is not taken for the process's own"
+	is "$(measure_get "$name" '[.off[].what | select(. == "call stacks" or
+		. == "callbacks")] | length')" 0 "$name: and nobody searches for it"
+	is "$(measure_get "$name" '.lost.total - .lost.skipped')" 0 \
+		"$name: nothing else was lost"
+}
+
+# Layers first, then the walk: all are in turn off and on again.
+test_walk_turns()
+{
+	local op whole right
+
+	BRICKTOP_BUDGET=walk-turns measure_begin b1 "$BED_B1_PID" --budget 50 \
+		--dump-requests 4000="$BED_DIR/requests" || bail_out "cannot attach"
+	ok "a load of some seconds" bed_fio "$BED_C1_MNT" data-4k --rw=randrw --numjobs=2 \
+		--size=2m --fsync=64 --time_based --runtime=6
+	ok "a report of a walk that takes turns" measure_end b1
+	turned b1 data-4k
+	for op in read:pread64 write:pwrite64; do
+		read -r _ whole right _ < <(dumped "${op%:*}" "${op#*:}")
+		is "$whole" "$right" "dump: ${op%:*}: seen whole means one ${op#*:}"
+	done
+	ok "each dumped request adds up" python3 tests/lib/check_dump.py "$BED_DIR/requests"
+}
+
+# A budget that not even the walk's probes keep to.
 test_short()
 {
 	measure_attach short "$BED_B1_PID" --budget 0.1 || bail_out "cannot attach"
 	ok "a load" bed_fio "$BED_C1_MNT" data-4k --rw=randrw --numjobs=2 --size=2m \
-		--time_based --runtime=4
+		--time_based --runtime=5
 	ok "a report beyond its budget" measure_finish short
 	between "$(measure_get short '.cost.duty_pct | round')" 0 70 "the layers went off"
+	turned short data-4k
 	like "$(measure_get short '.off[] | select(.what == "budget").reason')" \
-		'the walk of requests alone takes .* more than 0.1 %' "it is said why"
-	is "$(measure_get short 'op("write").count')" "$(fio_total total_ios write data-4k)" \
-		"the walk goes on: writes are fio's to the operation"
+		'the probes alone, while nothing is walked, take .* more than 0.1 %' \
+		"it is said why"
 }
 
 test_data
 test_meta
 test_budget
+test_walk_turns
 test_short
 done_testing

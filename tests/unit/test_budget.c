@@ -16,32 +16,40 @@
 struct play {
 	struct budget b;
 	double walk_pct, layers_pct;
-	bool on;
-	unsigned int ticks, ticks_on;
+	double probes_pct; /* of the walk's probes while it is off */
+	enum budget_level level;
+	unsigned int ticks, ticks_on; /* with layers */
+	unsigned int ticks_walked, switches;
 	double spent_ms;
 };
 
 static void begin(struct play *p, double limit_pct, double walk_pct, double layers_pct)
 {
-	*p = (struct play){ .walk_pct = walk_pct, .layers_pct = layers_pct, .on = true };
+	*p = (struct play){ .walk_pct = walk_pct,
+			    .layers_pct = layers_pct,
+			    .level = BUDGET_LAYERS };
 	budget_begin(&p->b, limit_pct);
 }
 
 static void run(struct play *p, unsigned int ticks, double cpu_ms)
 {
 	for (unsigned int i = 0; i < ticks; i++) {
-		double walk_ms = cpu_ms * p->walk_pct / 100;
-		double layers_ms = p->on ? cpu_ms * p->layers_pct / 100 : 0;
+		bool on = p->level == BUDGET_LAYERS, walked = p->level >= BUDGET_WALK;
+		double walk_ms = cpu_ms * (walked ? p->walk_pct : p->probes_pct) / 100;
+		double layers_ms = on ? cpu_ms * p->layers_pct / 100 : 0;
 		struct budget_tick tick = {
 			.target_cpu_ns = (uint64_t)(cpu_ms * MS),
 			.walk_ns = (uint64_t)(walk_ms * MS),
 			.layers_ns = (uint64_t)(layers_ms * MS),
+			.walked = walked,
 		};
 
 		p->ticks++;
-		p->ticks_on += p->on;
+		p->ticks_on += on;
+		p->ticks_walked += walked;
 		p->spent_ms += walk_ms + layers_ms;
-		p->on = budget_next(&p->b, &tick);
+		p->level = budget_next(&p->b, &tick);
+		p->switches += (p->level >= BUDGET_WALK) != walked;
 	}
 }
 
@@ -122,6 +130,39 @@ static void test_short(void)
 	ok(p.ticks_on > 5, "what was overspent is not owed for ever");
 }
 
+/* Where the walk alone is too dear it takes turns, and what is spent is the budget. */
+static void test_walk_share(void)
+{
+	static const struct {
+		double limit, walk, probes;
+	} plays[] = { { 5, 6, 1 }, { 2, 6, 1 }, { 1.1, 12, 1 }, { 5, 5.2, 0.5 } };
+	double want;
+	struct play p;
+
+	for (size_t i = 0; i < sizeof(plays) / sizeof(plays[0]); i++) {
+		begin(&p, plays[i].limit, plays[i].walk, 20);
+		p.probes_pct = plays[i].probes;
+		run(&p, 2000, 500);
+		want = (plays[i].limit - plays[i].probes) / (plays[i].walk - plays[i].probes);
+		is_int(p.ticks_on, 1, "walk %g, budget %g: no layers", plays[i].walk,
+		       plays[i].limit);
+		ok(fabs(p.ticks_walked / 2000.0 - want) < 0.02,
+		   "share of ticks that are walked: %.4f of %.4f", p.ticks_walked / 2000.0, want);
+		ok(fabs(spent_pct(&p, 500) - plays[i].limit) < 0.05, "what is spent: %.2f",
+		   spent_pct(&p, 500));
+		ok(!budget_is_broken(&p.b), "and that can be kept");
+	}
+	begin(&p, 0.5, 6, 20);
+	p.probes_pct = 1;
+	run(&p, 100, 500);
+	ok(budget_is_broken(&p.b), "probes that are too dear by themselves");
+	ok(p.ticks_walked < 5, "leave no room to walk");
+	p.walk_pct = 0.4;
+	p.probes_pct = 0.1;
+	run(&p, 400, 500);
+	ok(!budget_is_broken(&p.b) && !budget_is_short(&p.b), "until they are cheaper");
+}
+
 static void test_idle(void)
 {
 	struct play p;
@@ -164,6 +205,7 @@ int main(void)
 	test_share();
 	test_even();
 	test_short();
+	test_walk_share();
 	test_idle();
 	test_bursts();
 	return tap_done();
