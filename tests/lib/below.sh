@@ -137,7 +137,6 @@ below_idle()
 {
 	[ ${#BELOW_LOOPS[@]} = 0 ] || kill "${BELOW_LOOPS[@]}"
 	BELOW_LOOPS=()
-BELOW_VM_LOCK=
 }
 
 # ---- a load under bricktop ----------------------------------------------
