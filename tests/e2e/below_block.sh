@@ -10,9 +10,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 . tests/lib/below.sh
-e2e_begin
-e2e_needs "$BELOW"
-diag "BELOW_SEED=$BELOW_SEED"
+below_begin
 below_mount x 500m || bail_out "no XFS"
 file=$BED_X_MNT/file
 

@@ -11,9 +11,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 . tests/lib/below.sh
-e2e_begin
-e2e_needs "$BELOW"
-diag "BELOW_SEED=$BELOW_SEED"
+below_begin
 below_mount x 600m || bail_out "no XFS"
 
 # paused NAME: ns that it was told to sleep.

@@ -9,9 +9,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 . tests/lib/below.sh
-e2e_begin
-e2e_needs "$BELOW"
-diag "BELOW_SEED=$BELOW_SEED"
+below_begin
 # small logs that mkfs makes of a small XFS; in a log of 64 MiB hardly anybody waits
 below_mount small 300m --unsupported -m reflink=0,rmapbt=0 -l size=900b ||
 	bail_out "no XFS with a small log"

@@ -5,8 +5,8 @@
 # (below.c), bricktop attached to that process, and the kernel's own trace events counted
 # beside it. It owns the device, the cgroup, the trace instance and the sysctls it sets,
 # and bed.sh puts all of them back. It knows nothing about what is tested.
-# Sourced after e2e.sh, whose e2e_needs is asked for "$BELOW". Threads, sizes and limits are
-# drawn with BELOW_SEED, which is fixed in check and fresh in soak.
+# Sourced after e2e.sh, or after what that sources. Threads, sizes and limits are drawn with
+# BELOW_SEED, which is fixed in check and fresh in soak.
 
 BELOW=${BRICKTOP_BUILD:-build}/tests/lib/below
 BED_BELOW_CGROUP=
@@ -16,6 +16,14 @@ BELOW_VM_LOCK=
 BELOW_LOOK=() # options of bricktop's
 BELOW_SEED=${BELOW_SEED:-4711}
 RANDOM=$((BELOW_SEED % 32768))
+
+# below_begin: how the tests of such loads begin, instead of e2e_begin.
+below_begin()
+{
+	e2e_begin
+	e2e_needs "$BELOW"
+	diag "BELOW_SEED=$BELOW_SEED"
+}
 
 # shellcheck disable=SC2034 # for the tests
 # below_draw LOW HIGH: a number, in DRAWN: a subshell would draw the same again.
