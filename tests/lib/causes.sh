@@ -17,14 +17,18 @@ CAUSE_LIMIT=blkio.throttle.read_iops_device
 
 cause_seed() { RANDOM=$(($(cksum <<<"$1" | cut -d ' ' -f 1) % 32768)); }
 
-# draw LOW HIGH: a number; pick WORD...: one of them. In DRAWN: a subshell would draw
-# the same again.
-draw() { DRAWN=$(($1 + (RANDOM * 32768 + RANDOM) % ($2 - $1 + 1))); }
+# draw NAME LOW HIGH: a number; pick NAME WORD...: one of them. Into that variable: a subshell
+# would draw the same again.
+draw() { printf -v "$1" %d $(($2 + (RANDOM * 32768 + RANDOM) % ($3 - $2 + 1))); }
 
 pick()
 {
-	draw 1 $#
-	DRAWN=${!DRAWN}
+	local -n picked=$1
+	local number
+
+	shift
+	draw number 1 $#
+	picked=${!number}
 }
 
 # ---- limits and devices --------------------------------------------------------

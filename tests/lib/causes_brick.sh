@@ -11,10 +11,10 @@ cause_xlator()
 {
 	local height op us jobs rw=randwrite
 
-	pick iot top posix; height=$DRAWN
-	pick writev readv; op=$DRAWN
-	draw 500 5000; us=$DRAWN
-	draw 1 6; jobs=$DRAWN
+	pick height iot top posix
+	pick op writev readv
+	draw us 500 5000
+	draw jobs 1 6
 	[ "$op" = writev ] || rw=randread
 	CASE="$op held $us us at $height, $jobs jobs"
 	WANTED='^xlator (.*\+)?slow(\+.*)?$'
@@ -28,9 +28,9 @@ cause_pool()
 {
 	local op jobs us rw=randwrite
 
-	pick writev readv; op=$DRAWN
-	draw 10 24; jobs=$DRAWN
-	draw 50 250; us=$DRAWN
+	pick op writev readv
+	draw jobs 10 24
+	draw us 50 250
 	[ "$op" = writev ] || rw=randread
 	CASE="one thread, $op of $us us and more, $jobs jobs"
 	WANTED='^io-threads-pool io-threads$'
@@ -45,8 +45,8 @@ cause_sleepers()
 {
 	local jobs us
 
-	draw 24 40; jobs=$DRAWN
-	draw 2000 6000; us=$DRAWN
+	draw jobs 24 40
+	draw us 2000 6000
 	CASE="$jobs jobs, 16 threads, writes held $us us"
 	WANTED='^xlator (.*\+)?slow(\+.*)?$'
 	bed_brick "$1" --at iot "slow delay delay-us $us ops writev" &&
@@ -60,9 +60,9 @@ cause_cpu()
 {
 	local rw jobs quota
 
-	pick randread randwrite randrw; rw=$DRAWN
-	draw 4 12; jobs=$DRAWN
-	draw 15 22; quota=$DRAWN
+	pick rw randread randwrite randrw
+	draw jobs 4 12
+	draw quota 15 22
 	CASE="$quota % of a CPU, $rw, $jobs jobs"
 	WANTED='^cpu '
 	cause_plain && cause_mount plain --direct=0 --numjobs="$jobs" &&
@@ -75,9 +75,9 @@ cause_hogs()
 {
 	local rw jobs hogs i status
 
-	pick randread randwrite randrw; rw=$DRAWN
-	draw 2 8; jobs=$DRAWN
-	draw 1 4; hogs=$DRAWN
+	pick rw randread randwrite randrw
+	draw jobs 2 8
+	draw hogs 1 4
 	CASE="$hogs others of nice -12 on its CPU, $rw, $jobs jobs"
 	WANTED='^cpu '
 	bed_brick "$1" && cause_mount "$1" --direct=0 --numjobs="$jobs" || return 1
@@ -99,8 +99,8 @@ cause_held()
 {
 	local jobs iops
 
-	draw 1 8; jobs=$DRAWN
-	draw 120 240; iops=$DRAWN
+	draw jobs 1 8
+	draw iops 120 240
 	CASE="$iops reads a second of its device are allowed, $jobs jobs"
 	WANTED='^block-held '
 	cause_plain && cause_mount plain --numjobs="$jobs" &&
@@ -112,8 +112,8 @@ cause_device_brick()
 {
 	local jobs iops
 
-	draw 1 8; jobs=$DRAWN
-	draw 120 400; iops=$DRAWN
+	draw jobs 1 8
+	draw iops 120 400
 	CASE="a device of $iops reads a second, $jobs jobs"
 	WANTED='^device block device$'
 	cause_slow_xfs "$1" 300m && bed_brick "$1" && cause_mount "$1" --numjobs="$jobs" &&
@@ -126,7 +126,7 @@ cause_fsync()
 {
 	local jobs
 
-	draw 2 6; jobs=$DRAWN
+	draw jobs 2 6
 	CASE="fsync after each write, $jobs jobs"
 	WANTED='^(device|log) '
 	cause_plain && cause_mount plain --direct=0 --numjobs="$jobs" &&
@@ -153,9 +153,9 @@ cause_lock_brick()
 {
 	local jobs iops bs file i status
 
-	draw 4 7; jobs=$DRAWN
-	draw 150 300; iops=$DRAWN
-	pick 512 1024 2048; bs=$DRAWN
+	draw jobs 4 7
+	draw iops 150 300
+	pick bs 512 1024 2048
 	CASE="$jobs clients write $bs bytes to one file, $iops reads a second"
 	WANTED='^inode-lock '
 	bed_brick "$1" && lock_clients "$1" "$jobs" || return 1
@@ -176,8 +176,8 @@ cause_throttle_brick()
 {
 	local mib jobs
 
-	draw 4 24; mib=$DRAWN
-	draw 1 4; jobs=$DRAWN
+	draw mib 4 24
+	draw jobs 1 4
 	CASE="$jobs jobs write 128k, $mib MiB may be dirty"
 	WANTED='^throttle '
 	bed_brick "$1" &&
@@ -194,10 +194,10 @@ cause_healthy()
 {
 	local rw jobs rate bs
 
-	pick randread randwrite randrw; rw=$DRAWN
-	pick 4k 16k 64k; bs=$DRAWN
-	draw 1 2; jobs=$DRAWN
-	draw 60 150; rate=$DRAWN
+	pick rw randread randwrite randrw
+	pick bs 4k 16k 64k
+	draw jobs 1 2
+	draw rate 60 150
 	CASE="$rw of $bs, $jobs jobs of $rate a second"
 	WANTED='^nothing-stands-out '
 	cause_plain && cause_mount plain --direct=0 --numjobs="$jobs" --bs="$bs" &&
@@ -210,8 +210,8 @@ cause_busy()
 {
 	local rw bs
 
-	pick randread randwrite randrw; rw=$DRAWN
-	pick 4k 16k; bs=$DRAWN
+	pick rw randread randwrite randrw
+	pick bs 4k 16k
 	CASE="$rw of $bs, one after another"
 	WANTED='^nothing-stands-out '
 	cause_plain && cause_mount plain --direct=0 --bs="$bs" &&
@@ -222,8 +222,8 @@ cause_few()
 {
 	local rw rate
 
-	pick randread randwrite; rw=$DRAWN
-	draw 5 20; rate=$DRAWN
+	pick rw randread randwrite
+	draw rate 5 20
 	CASE="$rw, $rate a second"
 	WANTED='^not-enough-data '
 	cause_plain && cause_mount plain --direct=0 &&

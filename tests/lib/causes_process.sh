@@ -10,8 +10,8 @@ cause_lock()
 {
 	local jobs bs
 
-	draw 4 12; jobs=$DRAWN
-	pick 256k 512k 1m 2m; bs=$DRAWN
+	draw jobs 4 12
+	pick bs 256k 512k 1m 2m
 	CASE="$jobs threads write $bs to one file"
 	WANTED='^inode-lock '
 	cause_xfs "$1" 400m &&
@@ -26,8 +26,8 @@ cause_log()
 {
 	local threads iops file number i
 
-	draw 6 12; threads=$DRAWN
-	draw 60 140; iops=$DRAWN
+	draw threads 6 12
+	draw iops 60 140
 	CASE="$threads threads create on a log of 900 blocks, $iops writes a second"
 	WANTED='^log '
 	cause_slow_xfs "$1" 299m --unsupported -m reflink=0,rmapbt=0 -l size=900b || return 1
@@ -49,9 +49,9 @@ cause_throttle()
 {
 	local mib jobs bs
 
-	draw 4 24; mib=$DRAWN
-	draw 1 4; jobs=$DRAWN
-	pick 64k 128k 256k; bs=$DRAWN
+	draw mib 4 24
+	draw jobs 1 4
+	pick bs 64k 128k 256k
 	CASE="$jobs threads write $bs, $mib MiB may be dirty"
 	WANTED='^throttle '
 	cause_xfs "$1" 4g && cause_dirty "$mib" &&
@@ -64,8 +64,8 @@ cause_device()
 {
 	local jobs iops
 
-	draw 1 6; jobs=$DRAWN
-	draw 120 400; iops=$DRAWN
+	draw jobs 1 6
+	draw iops 120 400
 	CASE="a device of $iops reads a second, $jobs jobs"
 	WANTED='^device block device$'
 	cause_slow_xfs "$1" 300m &&
@@ -80,8 +80,8 @@ cause_queue()
 {
 	local jobs iops file
 
-	draw 500 620; jobs=$DRAWN
-	draw 2000 4000; iops=$DRAWN
+	draw jobs 500 620
+	draw iops 2000 4000
 	CASE="$jobs readers, a device of $iops reads a second"
 	WANTED='^block-queue '
 	cause_slow_xfs "$1" 300m || return 1
@@ -102,7 +102,7 @@ cause_idler()
 {
 	local rate
 
-	draw 100 2000; rate=$DRAWN
+	draw rate 100 2000
 	CASE="a process that reads $rate cached blocks a second"
 	WANTED='^nothing-stands-out '
 	cause_xfs "$1" 300m &&
