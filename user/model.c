@@ -106,13 +106,12 @@ int model_set_target(struct model *m, unsigned int idx, const struct model_targe
 	return 0;
 }
 
-/* FNV-1a over the key's bytes: it has no uninitialized padding. */
-static size_t hash_key(const struct wire_slot_key *key)
+size_t model_hash(const void *key, size_t size)
 {
-	const unsigned char *p = (const unsigned char *)key;
+	const unsigned char *p = key;
 	uint32_t h = 2166136261U;
 
-	for (size_t i = 0; i < sizeof(*key); i++)
+	for (size_t i = 0; i < size; i++)
 		h = (h ^ p[i]) * 16777619U;
 	return h;
 }
@@ -121,7 +120,7 @@ static size_t hash_key(const struct wire_slot_key *key)
 static struct model_slot **find_slot(struct model_slot **slots, size_t cap,
 				     const struct wire_slot_key *key)
 {
-	size_t at = hash_key(key) & (cap - 1);
+	size_t at = model_hash(key, sizeof(*key)) & (cap - 1);
 
 	while (slots[at] && memcmp(&slots[at]->key, key, sizeof(*key)) != 0)
 		at = (at + 1) & (cap - 1);

@@ -158,6 +158,10 @@ struct model_op {
 	double total_ns;
 };
 
+/* ---- model.c: hash tables ----------------------------------------------- */
+/* FNV-1a over a key's bytes; it must have no uninitialized padding. */
+size_t model_hash(const void *key, size_t size);
+
 /* ---- model_text.c: bounded text; a cut never splits a UTF-8 character -- */
 void model_text_set(char *dst, size_t dst_size, const char *src);
 void model_text_add(char *dst, size_t dst_size, const char *src);

@@ -36,20 +36,10 @@ struct model_uses {
 
 /* ---- the table --------------------------------------------------------- */
 
-static size_t hash_key(const struct wire_use_key *key)
-{
-	const unsigned char *p = (const unsigned char *)key;
-	uint32_t h = 2166136261U;
-
-	for (size_t i = 0; i < sizeof(*key); i++)
-		h = (h ^ p[i]) * 16777619U;
-	return h;
-}
-
 /* Where a key's number is, or belongs: the index is never full. */
 static uint32_t *find_place(const struct model_uses *u, const struct wire_use_key *key)
 {
-	size_t at = hash_key(key) & (u->index_cap - 1);
+	size_t at = model_hash(key, sizeof(*key)) & (u->index_cap - 1);
 
 	while (u->index[at] != NO_ROW && memcmp(&u->rows[u->index[at]].key, key, sizeof(*key)) != 0)
 		at = (at + 1) & (u->index_cap - 1);
