@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "golden.h"
 #include "model.h"
 #include "sink_json_devices.h"
@@ -112,13 +113,10 @@ static struct snapshot *new_snapshot(void)
 static char *render(const struct snapshot *snap, unsigned int columns)
 {
 	struct sink_style style = { .columns = columns };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct capture c;
 
-	sink_devices_text(out, snap, &style);
-	fclose(out);
-	return text;
+	sink_devices_text(capture_begin(&c), snap, &style);
+	return capture_end(&c);
 }
 
 static void test_text(void)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "golden.h"
 #include "tap.h"
 
@@ -73,17 +74,13 @@ static const struct doctor_report report = {
 static char *print(unsigned int columns)
 {
 	const struct sink_style st = { .columns = columns };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct capture c;
+	FILE *out = capture_begin(&c);
 
-	if (!out)
-		exit(1);
 	is_int(columns ? sink_doctor_text(out, &report, &st) :
 			 sink_doctor_json(out, &report, "1.0"),
 	       0, "printed, %u columns", columns);
-	fclose(out);
-	return text;
+	return capture_end(&c);
 }
 
 static size_t longest_line(const char *text)

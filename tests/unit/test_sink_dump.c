@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "golden.h"
 
 #define N_FRAMES 4
@@ -163,13 +164,10 @@ static void make_record(struct record *r)
 /* The line, or NULL and the error. */
 static char *render(const void *record, size_t len, int *ret_err)
 {
-	char *text = NULL;
-	size_t text_len = 0;
-	FILE *out = open_memstream(&text, &text_len);
+	struct capture c;
 
-	*ret_err = sink_dump_write(out, record, len, &names);
-	fclose(out);
-	return text;
+	*ret_err = sink_dump_write(capture_begin(&c), record, len, &names);
+	return capture_end(&c);
 }
 
 static json_t *frame_at(const json_t *doc, size_t i)

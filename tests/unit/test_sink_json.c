@@ -12,18 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "golden.h"
 #include "snapshots.h"
 
 static char *render(const struct snapshot *snap, bool lines)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct capture c;
 
-	is_int(sink_json_report(out, snap, "1.0-test", lines), 0, "the report is written");
-	fclose(out);
-	return text;
+	is_int(sink_json_report(capture_begin(&c), snap, "1.0-test", lines), 0,
+	       "the report is written");
+	return capture_end(&c);
 }
 
 static json_t *parse(const char *text)
@@ -246,16 +245,15 @@ static void test_list_and_stuck(void)
 	struct target_list list = { t, 1 };
 	struct gluster_request *r = calloc(1, sizeof(*r));
 	struct sink_stuck stuck = { .target = "b", .pid = 7, .req = r, .n = 1 };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct capture c;
+	char *text;
 	json_t *doc;
 
 	t->kind = TARGET_BRICK;
 	SET(t->volume, "v\xc3");
 	SET(t->xlators, "server > io-stats > posix");
-	is_int(sink_json_list(out, &list, "1.0"), 0, "the list is written");
-	fclose(out);
+	is_int(sink_json_list(capture_begin(&c), &list, "1.0"), 0, "the list is written");
+	text = capture_end(&c);
 	doc = parse(text);
 	t->xlators[0] = '\0';
 	is_int((long long)json_array_size(json_object_get(
@@ -263,11 +261,11 @@ static void test_list_and_stuck(void)
 	       3, "the graph is an array");
 	json_decref(doc);
 	free(text);
-	out = open_memstream(&text, &len);
 	r->fop = 13;
 	r->app_pid = -1;
-	is_int(sink_json_stuck(out, &stuck, 1, "1.0"), 0, "requests in flight are written");
-	fclose(out);
+	is_int(sink_json_stuck(capture_begin(&c), &stuck, 1, "1.0"), 0,
+	       "requests in flight are written");
+	text = capture_end(&c);
 	doc = parse(text);
 	r->fop = 0;
 	ok(json_is_null(json_object_get(

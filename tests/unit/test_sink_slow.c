@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "golden.h"
 #include "sink_json_slow.h"
 
@@ -173,12 +174,11 @@ static struct snap_slows by_share(void)
 static void check_text(const char *name, const struct snap_slows *slow, unsigned int columns)
 {
 	const struct sink_style st = { .columns = columns };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct capture c;
+	char *text;
 
-	sink_slow_text(out, slow, &st);
-	fclose(out);
+	sink_slow_text(capture_begin(&c), slow, &st);
+	text = capture_end(&c);
 	golden_check(name, text);
 	free(text);
 }
@@ -200,9 +200,8 @@ int main(void)
 	struct snap_slows time = by_time(), share = by_share();
 	struct snap_slows none = { .wanted = "5ms" }, off = { .wanted = "" };
 	const struct sink_style st = { .columns = 80 };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out;
+	struct capture c;
+	char *text;
 
 	check_text("text_slow_100.txt", &time, 100);
 	check_text("text_slow_80.txt", &time, 80);
@@ -210,9 +209,8 @@ int main(void)
 	check_text("text_slow_none_80.txt", &none, 80);
 	check_json("json_slow.json", &time);
 	check_json("json_slow_share.json", &share);
-	out = open_memstream(&text, &len);
-	sink_slow_text(out, &off, &st);
-	fclose(out);
+	sink_slow_text(capture_begin(&c), &off, &st);
+	text = capture_end(&c);
 	is_str(text, "", "not asked for: nothing is said");
 	free(text);
 	return tap_done();

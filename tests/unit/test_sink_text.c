@@ -11,18 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "golden.h"
 #include "snapshots.h"
 
 static char *render(const struct snapshot *snap, const struct sink_style *st)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct capture c;
 
-	is_int(sink_text_report(out, snap, st), 0, "the report is written");
-	fclose(out);
-	return text;
+	is_int(sink_text_report(capture_begin(&c), snap, st), 0, "the report is written");
+	return capture_end(&c);
 }
 
 static bool has_controls(const char *text)
@@ -274,13 +272,13 @@ static void test_list(void)
 	struct target *t = calloc(3, sizeof(*t));
 	struct target_list list = make_list(t), none = { NULL, 0 };
 	struct sink_style st = { .columns = 80 };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct capture c;
+	FILE *out = capture_begin(&c);
+	char *text;
 
 	is_int(sink_text_list(out, &list, &st), 0, "the list is written");
 	is_int(sink_text_list(out, &none, &st), 0, "so is an empty one");
-	fclose(out);
+	text = capture_end(&c);
 	golden_check("text_list_80.txt", text);
 	ok(!has_controls(text), "the list has no control characters");
 	free(text);
@@ -300,9 +298,8 @@ static void test_stuck(void)
 		{ .target = "process 99", .pid = 99, .problem = "not a GlusterFS process" },
 	};
 	struct sink_style st = { .columns = 100 };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct capture c;
+	char *text;
 
 	r[0] = (struct gluster_request){ .has_age = true,
 					 .age_ns = 30100000000ULL,
@@ -321,8 +318,9 @@ static void test_stuck(void)
 	};
 	SET(r[1].xlator, "posix");
 	r[2] = (struct gluster_request){ .fop = 59, .background = true };
-	is_int(sink_text_stuck(out, stuck, 3, &st), 0, "requests in flight are written");
-	fclose(out);
+	is_int(sink_text_stuck(capture_begin(&c), stuck, 3, &st), 0,
+	       "requests in flight are written");
+	text = capture_end(&c);
 	golden_check("text_stuck_100.txt", text);
 	ok(!has_controls(text), "they have no control characters");
 	free(text);
@@ -335,9 +333,8 @@ static void test_many_pools(void)
 	struct snap_pool pools[19] = {};
 	struct snap_target t = { .pools = pools, .n_pools = 19 };
 	struct sink_style st = { .columns = 100 };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct capture c;
+	char *text;
 
 	for (int i = 0; i < 19; i++) {
 		snprintf(pools[i].name, sizeof(pools[i].name), "worker-%d", i);
@@ -345,8 +342,8 @@ static void test_many_pools(void)
 		pools[i].oncpu_pct = pools[i].runnable_pct = (struct snap_num){ i < 18, true };
 		pools[i].oncpu_ns = (struct snap_num){ i < 18 ? 2e6 : 0, true };
 	}
-	sink_verdict_threads(out, &t, &st);
-	fclose(out);
+	sink_verdict_threads(capture_begin(&c), &t, &st);
+	text = capture_end(&c);
 	ok(strstr(text, "worker-15") && !strstr(text, "worker-16"), "sixteen pools have a row");
 	ok(strstr(text, "\n  and 2 in other pools, on CPU for 4.0ms together\n  and 1 idle\n"),
 	   "the others and the idle are told in sum");

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "golden.h"
 #include "sink_json_uses.h"
 #include "snapshots.h"
@@ -103,13 +104,10 @@ static struct snapshot *new_uses(void)
 static char *render(const struct snap_target *t, unsigned int columns)
 {
 	struct sink_style style = { .columns = columns, .utf8 = true };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct capture c;
 
-	sink_uses_text(out, t, &style);
-	fclose(out);
-	return text;
+	sink_uses_text(capture_begin(&c), t, &style);
+	return capture_end(&c);
 }
 
 static void test_text(void)

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "capture.h"
 #include "golden.h"
 #include "sink_json.h"
 #include "sink_text.h"
@@ -484,9 +485,8 @@ static void test_golden(void)
 {
 	struct sink_style st = { .columns = 80 };
 	struct snapshot *s = start("brick");
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out;
+	struct capture c;
+	char *text;
 
 	add_op(s, "brick", "read", 60000, pool_rows);
 	add_pool(s, "io-threads", 1, 2, 0.4);
@@ -495,14 +495,12 @@ static void test_golden(void)
 	add_pool(s, "odd\033name", 3, 0.6, 0.1);
 	s->targets[0].pools[3].oncpu_pct.valid = false;
 	verdict_judge(s);
-	out = open_memstream(&text, &len);
-	is_int(sink_text_report(out, s, &st), 0, "the report is written");
-	fclose(out);
+	is_int(sink_text_report(capture_begin(&c), s, &st), 0, "the report is written");
+	text = capture_end(&c);
 	golden_check("text_verdict_80.txt", text);
 	free(text);
-	out = open_memstream(&text, &len);
-	is_int(sink_json_report(out, s, "1.0-test", false), 0, "and as JSON");
-	fclose(out);
+	is_int(sink_json_report(capture_begin(&c), s, "1.0-test", false), 0, "and as JSON");
+	text = capture_end(&c);
 	golden_check("json_verdict.json", text);
 	free(text);
 	snapshot_free(s);
