@@ -14,6 +14,8 @@ import statistics
 import sys
 from collections import defaultdict
 
+import judged
+
 MOVED = 0.02  # of the delay: what another layer's median may move by
 # The machine can stall a request that was not delayed for as long; never the other way round.
 STALLED = 0.01
@@ -78,11 +80,7 @@ def main():
     if not base or not delayed or not args.count:
         print(f"nothing to judge: {len(base)} and {len(delayed)} requests, {args.count} delayed")
         return 1
-    bad = 0
-    for well, text in judge(args, base, delayed):
-        print(("" if well else "WRONG: ") + text)
-        bad += not well
-    return 1 if bad else 0
+    return judged.show(judge(args, base, delayed))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ import argparse
 import json
 import sys
 
+import judged
+
 FOPS = {12: "read", 13: "write"}
 KEPT = 20  # of a target's requests by users
 CLOCKS_US = 500  # the wall clock may be slewed a little while the monotonic one is not
@@ -47,6 +49,12 @@ def judge_sum(op):
 def is_pushed_off(shown, held):
     """Each of a list that is full took longer than that one was held."""
     return len(shown) == KEPT and all(op["incl_us"] >= held[1] - held[0] for op in shown)
+
+
+def judge_log(args, limits, log):
+    yield (limits["slow"] >= len(log) and not limits["lost"],
+           f"{limits['slow']} slow, {limits['lost']} of them lost; {len(log)} delayed")
+    yield len(log) == args.count > 0, f"{len(log)} in the log, {args.count} by the counter"
 
 
 def judge(args, shown, log):
@@ -88,18 +96,7 @@ def main():
         report = json.load(report)
     log = load_log(args.log)
     shown = [op for op in report["slow"] if op["root"] == "brick" and op["origin"] == "user"]
-    bad = 0
-    if report["slow_limits"]["slow"] < len(log):
-        print(f"WRONG: {report['slow_limits']['slow']} slow, {len(log)} of them delayed")
-        bad += 1
-    if len(log) != args.count or not args.count or report["slow_limits"]["lost"]:
-        print(f"WRONG: {len(log)} in the log, {args.count} by the counter, "
-              f"{report['slow_limits']['lost']} lost")
-        bad += 1
-    for well, text in judge(args, shown, log):
-        print(("" if well else "WRONG: ") + text)
-        bad += not well
-    return 1 if bad else 0
+    return judged.show([*judge_log(args, report["slow_limits"], log), *judge(args, shown, log)])
 
 
 if __name__ == "__main__":
