@@ -74,24 +74,51 @@ static void add_layer(struct verdict_case *c, const struct snap_op *op, const st
 	}
 }
 
-/* Rows stand in tree order: what follows io-threads with greater depth is below it. */
-static void add_op(struct verdict_case *c, const struct snap_op *op)
+static bool is_uring_op(const struct snap_op *op)
 {
-	double covered_ns = snapshot_covered_mean_ns(op) * (double)(op->count - op->uncovered);
-	/* what is known of the requests that were seen whole stands for all */
-	double scale = covered_ns > 0 ? op->incl.mean * (double)op->count / covered_ns : 0;
+	return op->n_layers && !strcmp(op->layers[0].kind, "aio") &&
+	       !strncmp(op->layers[0].id, "io_uring", strlen("io_uring"));
+}
+
+/*
+ * A plain process's calls stand beside the asynchronous operations that they submit and wait for,
+ * and some of the same time is in both. What submitting waited for is told by the rows of
+ * io_submit(); io_uring waits for nothing there, and its call only until operations complete.
+ */
+static bool is_told_twice(const struct verdict_case *c, const struct snap_op *op,
+			  const struct snap_layer *l)
+{
+	if (strcmp(op->root, "local") != 0)
+		return false;
+	if (!strcmp(l->id, "aio submit"))
+		return true;
+	return c->has_uring && !strcmp(op->op, "io_uring_enter") &&
+	       (!strcmp(l->kind, "syscall") || !strcmp(l->kind, "block"));
+}
+
+/* Of the operation's time as far as its layers are known. */
+static double told_twice_ns(const struct verdict_case *c, const struct snap_op *op)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < op->n_layers; i++)
+		if (op->layers[i].self.valid && is_told_twice(c, op, &op->layers[i]))
+			ns += op->layers[i].self.mean * (double)op->layers[i].self.count;
+	return ns;
+}
+
+/* Rows stand in tree order: what follows io-threads with greater depth is below it. */
+static void add_layers(struct verdict_case *c, const struct snap_op *op, double scale)
+{
 	bool below = false;
 	unsigned int depth = 0;
-
-	c->covered += op->count - op->uncovered;
-	c->covered_ns += covered_ns;
 
 	for (size_t i = 0; i < op->n_layers; i++) {
 		const struct snap_layer *l = &op->layers[i];
 
 		if (below && l->depth <= depth)
 			below = false;
-		if (l->state != SNAP_OFF && l->self.valid)
+		if (l->state != SNAP_OFF && l->self.valid && !is_told_twice(c, op, l))
 			add_layer(c, op, l, below, scale);
 		if (has_type(l, "performance/io-threads")) {
 			below = true;
@@ -100,24 +127,40 @@ static void add_op(struct verdict_case *c, const struct snap_op *op)
 	}
 }
 
+/* -> its part of T */
+static double add_op(struct verdict_case *c, const struct snap_op *op)
+{
+	double all_ns = op->incl.valid ? op->incl.mean * (double)op->count : 0;
+	double covered_ns = snapshot_covered_mean_ns(op) * (double)(op->count - op->uncovered);
+	/* what is known of the requests that were seen whole stands for all */
+	double scale = covered_ns > 0 ? all_ns / covered_ns : 0, twice_ns = told_twice_ns(c, op);
+
+	c->requests += op->count;
+	c->total_ns += all_ns - twice_ns * scale;
+	c->covered += op->count - op->uncovered;
+	c->covered_ns += covered_ns - twice_ns;
+	add_layers(c, op, scale);
+	return all_ns - twice_ns * scale;
+}
+
 static void add_ops(struct verdict_case *c)
 {
 	double slowest_ns = 0, covered_ns = 0, covered = 0;
 	const struct snap_num walk_pct = c->t->cost.walk_duty_pct;
 
+	for (size_t i = 0; i < c->t->n_ops; i++)
+		c->has_uring |= is_uring_op(&c->t->ops[i]);
 	for (size_t i = 0; i < c->t->n_ops; i++) {
 		const struct snap_op *op = &c->t->ops[i];
-		double ns = op->incl.valid ? op->incl.mean * (double)op->count : 0;
+		double ns;
 
 		if (!verdict_is_user(c->t, op))
 			continue;
 		if (op->source != SNAP_FROM_WALK) {
-			c->unwalked_ns += ns;
+			c->unwalked_ns += op->incl.valid ? op->incl.mean * (double)op->count : 0;
 			continue;
 		}
-		c->requests += op->count;
-		c->total_ns += ns;
-		add_op(c, op);
+		ns = add_op(c, op);
 		if (ns > slowest_ns) {
 			slowest_ns = ns;
 			c->slowest_op = op;

@@ -11,7 +11,8 @@
  * share = (above + below * (1 + w * Q / B)) / T. The weight w is 1, but where the pool itself is
  * short (all its threads hold requests, and more wait than it has threads): then a layer below is
  * only as much to blame as its time a request is long, up to a millisecond. Two hundred
- * microseconds of work are no fault, but with one thread for it a queue grows.
+ * microseconds of work are no fault, but with one thread for it a queue grows. What a plain
+ * process's asynchronous operations and the calls that wait for them both have is in T once.
  */
 #ifndef BRICKTOP_VERDICT_PRIV_H
 #define BRICKTOP_VERDICT_PRIV_H
@@ -42,6 +43,7 @@ struct verdict_case {
 	double attributed_ns; /* sum of all self times */
 	double queue_ns;      /* Q: self time of io-threads */
 	double below_ns;      /* B */
+	bool has_uring;       /* operations of io_uring's are among them */
 	bool remote;          /* requests wait for another process: no thread is held meanwhile */
 	struct snap_num coverage_pct;     /* weighed by time; of that in which the walk was on */
 	bool in_turns;                    /* it was not all the time (--budget) */

@@ -111,6 +111,18 @@ static bool is_block(const struct snap_layer *l)
 	return is_kind(l, "block");
 }
 
+/* Submitting is its thread's work: as of a system call only its sleeping is a wait. */
+static bool is_submission(const struct snap_layer *l)
+{
+	return is_kind(l, "aio") && strstr(l->id, "submit");
+}
+
+/* Of an operation what lies in none of its parts; its result waits for no I/O any more. */
+static bool is_aio(const struct snap_layer *l)
+{
+	return is_kind(l, "aio") && !is_submission(l) && !strstr(l->id, "reap");
+}
+
 /* Seen inside system calls only, and after I/O; of everything else the kernel's own sums tell. */
 static bool is_cpu(const struct snap_layer *l)
 {
@@ -119,7 +131,7 @@ static bool is_cpu(const struct snap_layer *l)
 
 static bool is_syscall(const struct snap_layer *l)
 {
-	return is_kind(l, "syscall") || is_kind(l, "xfs") || is_posix(l);
+	return is_kind(l, "syscall") || is_kind(l, "xfs") || is_submission(l) || is_posix(l);
 }
 
 static bool is_any(const struct snap_layer *l)
@@ -312,6 +324,14 @@ static void explain_cpu(const struct verdict_case *c, const struct verdict_findi
 			    worst->name, worst->n, worst->oncpu_pct.v, worst->runnable_pct.v);
 }
 
+static void explain_aio(const struct verdict_case *c, const struct verdict_finding *f,
+			struct snap_cause *cause)
+{
+	verdict_say(cause, "in no request to a block device that is known: a sync, I/O in the page "
+			   "cache that the kernel's own threads do, or a device that takes bios");
+	verdict_explain_device(c, f, cause);
+}
+
 static void explain_syscall(const struct verdict_case *c, const struct verdict_finding *f,
 			    struct snap_cause *cause)
 {
@@ -475,6 +495,17 @@ static const struct verdict_row rows[] = {
 		.waits = true,
 		.next = "iostat -x: its utilization and await, others who use it; its health "
 			"(smartctl)",
+	},
+	{
+		.id = "aio",
+		.what = "asynchronous I/O does not complete: @",
+		.claims = is_aio,
+		.find = find_together,
+		.explain = explain_aio,
+		.waits = true, /* no thread of the process works on it */
+		.unexplained = true,
+		.next = "the devices that it ends on (devices, iostat -x), and what the kernel's "
+			"own threads wait for: cat /proc/PID/task/*/stack, a few times (iou-wrk)",
 	},
 	{
 		.id = "remote",

@@ -18,7 +18,8 @@ e2e_begin
 bed_xlators || skip_all "test xlators cannot be built here"
 
 seed=${BRICKTOP_SEED:-20261130}
-read -ra cases <<<"${VERDICT_CASES:-xlator pool cpu held lock log throttle device healthy few}"
+all='xlator pool cpu held lock log throttle device libaio io_uring healthy few'
+read -ra cases <<<"${VERDICT_CASES:-$all}"
 scores=$BED_DIR/scores
 diag "BRICKTOP_SEED=$seed"
 

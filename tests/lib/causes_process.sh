@@ -97,6 +97,24 @@ cause_queue()
 	return "$jobs"
 }
 
+# cause_async BED ENGINE: direct reads, so many in flight; its thread waits for any of them.
+cause_async()
+{
+	local depth iops
+
+	draw depth 1 8
+	draw iops 120 240
+	CASE="$2, $depth in flight, $iops reads a second of its device are allowed"
+	WANTED='^block-held '
+	cause_xfs "$1" 300m &&
+		cause_fio "$1" --ioengine="$2" --iodepth="$depth" --rw=randread --direct=1 &&
+		cause_limit "$1" "$CAUSE_LIMIT" "$(cause_number "$1") $iops" &&
+		cause_watch_process "$1"
+}
+
+cause_libaio() { cause_async "$1" libaio; }
+cause_io_uring() { cause_async "$1" io_uring; }
+
 # It reads what is in the page cache, now and then.
 cause_idler()
 {

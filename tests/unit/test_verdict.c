@@ -118,6 +118,13 @@ static const struct {
 	    { 2, "sqlite", "sqlite", 5000 },
 	    { 2, "posix", POSIX, 90 },
 	    END } },
+	{ "aio aio read high",
+	  { { 0, "server", "protocol/server", 20 },
+	    { 1, "io-threads", IOT, 60 },
+	    { 2, "posix", POSIX, 30 },
+	    { 3, "aio read", "aio", 7000 },
+	    { 4, "aio submit", "aio", 40 },
+	    END } },
 };
 
 static void test_each_cause(void)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_verdict_case.c: a window in which layers took turns off: what is known of the requests that
- * were seen whole stands for all, as sure as these are many, and like the others.
+ * were seen whole stands for all, as sure as these are many, and like the others. And a process of
+ * asynchronous operations: their time counts once, although calls wait for them.
  */
 #include "verdict.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "verdict_bed.h"
@@ -48,6 +50,73 @@ static void judged(uint64_t covered, double slower, const char *want, const char
 	snapshot_free(s);
 }
 
+static struct snapshot *async_process(const char *op, const char *call, uint64_t count,
+				      const struct row *op_rows, const struct row *call_rows)
+{
+	struct snapshot *s = start("process");
+
+	if (op_rows)
+		add_op(s, "local", op, count, op_rows)->coverage_pct.valid = false;
+	add_op(s, "local", call, count, call_rows)->coverage_pct.valid = false;
+	add_pool(s, "app", 1, 0.5, 0.1);
+	return s;
+}
+
+/* One operation at a time: the call that waits for it is as long as the operation. */
+static void test_uring(void)
+{
+	static const struct row read[] = { { 0, "io_uring read", "aio", 60 },
+					   { 1, "io_uring submit", "aio", 40 },
+					   { 1, "block held back", "block", 6600 },
+					   { 1, "block device", "block", 300 },
+					   END };
+	static const struct row enter[] = { { 0, "io_uring_enter", "syscall", 200 },
+					    { 1, "block wait", "block", 6800 },
+					    END };
+	struct snapshot *s = async_process("io_uring read", "io_uring_enter", 1400, read, enter);
+
+	judge_is(s, 0, "block-held block held back high", "what io_uring's reads wait for");
+	is_int(s->targets[0].n_causes, 1, "which the wait for them is no second cause beside");
+	ok(fabs(s->targets[0].causes[0].share_pct.v - 100 * 6600.0 / 7000) < 0.1,
+	   "its share is of the operations' time: %.1f %%", s->targets[0].causes[0].share_pct.v);
+	snapshot_free(s);
+
+	s = async_process(NULL, "io_uring_enter", 1400, NULL, enter);
+	judge_is(s, 0, "device block wait high", "without operations of files it is all there is");
+	snapshot_free(s);
+}
+
+/* What submitting waits for is told apart in the call only. */
+static void test_libaio(void)
+{
+	static const struct row write[] = { { 0, "aio write", "aio", 30 },
+					    { 1, "aio submit", "aio", 2000 },
+					    END };
+	static const struct row submit[] = { { 0, "io_submit", "syscall", 40 },
+					     { 1, "throttle", "throttle", 1960 },
+					     END };
+	struct snapshot *s = async_process("aio write", "io_submit", 4000, write, submit);
+
+	judge_is(s, 0, "throttle throttle high", "what libaio's writes wait for");
+	is_int(s->targets[0].n_causes, 1, "which their submission is no second cause beside");
+	snapshot_free(s);
+}
+
+/* Of which no layer knows more: never sure where other operations' I/O is seen. */
+static void test_unknown_below(void)
+{
+	static const struct row sync[] = { { 0, "aio fsync", "aio", 6000 },
+					   { 1, "aio submit", "aio", 20 },
+					   { 1, "block device", "block", 400 },
+					   END };
+	static const struct row submit[] = { { 0, "io_submit", "syscall", 30 }, END };
+	struct snapshot *s = async_process("aio fsync", "io_submit", 1500, sync, submit);
+
+	judge_is(s, 0, "aio aio fsync medium", "operations in flight that nothing is known of");
+	ok(has_evidence(s, 0, "in no request to a block device that is known"), "which it says");
+	snapshot_free(s);
+}
+
 int main(void)
 {
 	struct snapshot *s;
@@ -65,5 +134,8 @@ int main(void)
 	s = sampled(0, 1);
 	is_str(s->targets[0].causes[0].cause, "not-enough-data", "none");
 	snapshot_free(s);
+	test_uring();
+	test_libaio();
+	test_unknown_below();
 	return tap_done();
 }
