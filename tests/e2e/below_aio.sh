@@ -18,31 +18,6 @@ file=$BED_X_MNT/file
 off() { jq -r '.off[]? | select(.what | IN("aio", "io_uring", "xfs", "block")) | .reason' \
 	"$BED_DIR/$1-look.out"; }
 
-# both OPTION...: two jobs, one after the other; each is named as its layer.
-both()
-{
-	printf '%s\n' "$@" --name=aio --ioengine=libaio \
-		--name=io_uring --stonewall --ioengine=io_uring
-}
-
-# counted NAME LAYER: every read, write and sync of that job is there once. (fio has no
-# asynchronous fsync in libaio.)
-counted()
-{
-	local op syncs="$2 fsync"
-
-	for op in read write; do
-		is "$(jq -c --arg op "$2 $op" '[.ops[] | select(.op == $op)] |
-			map(.count, .bytes, .errors)' "$BED_DIR/$1.json")" \
-			"$(below_fio_job "$1" "$2" "[.$op.total_ios, .$op.io_bytes, 0] | tojson" |
-				tr -d '"')" \
-			"$1: all ${op}s of $2, and their bytes"
-	done
-	[ "$2" != aio ] || syncs=fsync
-	is "$(below_sum "$1" "$syncs" count "$syncs")" \
-		"$(below_fio_job "$1" "$2" .sync.total_ios)" "$1: all fsyncs of $2"
-}
-
 # lasted NAME LAYER CLOCK LOW: what fio calls an operation's latency begins before its
 # submission and ends when fio has fetched the result: the operation lies inside it.
 lasted()
@@ -61,16 +36,15 @@ lasted()
 # with many in flight they wait most of all until fio looks.
 run()
 {
-	local name=$1 low=$2 clock=lat args
+	local name=$1 low=$2 clock=lat
 
-	mapfile -t args < <(both --size=32m --io_size=2m --bs=4k --rw=randrw --fsync=32 \
-		"${@:3}")
-	ok "$name: fio" below_fio "$name" "$file" "${args[@]}"
+	ok "$name: fio" below_async "$name" "$file" --size=32m --io_size=2m --bs=4k --rw=randrw \
+		--fsync=32 "${@:3}"
 	is "$(off "$name")" '' "$name: nothing is off"
 	is "$(jq -c '.lost | [.map_full, .unpaired, .skipped, .begun_before]' \
 		"$BED_DIR/$name.json")" '[0,0,0,0]' "$name: no operation is lost"
-	counted "$name" aio
-	counted "$name" io_uring
+	below_async_counted "$name" aio
+	below_async_counted "$name" io_uring
 	lasted "$name" io_uring lat "$low"
 	# buffered ones are done when io_submit() is, and then wait for fio
 	[[ $name = direct* ]] || clock=slat
@@ -81,14 +55,13 @@ run()
 # Layers take turns off: what began while they were on is seen, and all else is missing.
 in_turns()
 {
-	local args layer
+	local layer
 
-	mapfile -t args < <(both --size=32m --bs=4k --rw=randread --direct=1 --iodepth=4 \
-		--time_based --runtime=4)
 	BELOW_LOOK=(--budget 50)
 	BRICKTOP_BUDGET=turns
 	export BRICKTOP_BUDGET
-	ok "in turns: fio" below_fio turns "$file" "${args[@]}"
+	ok "in turns: fio" below_async turns "$file" --size=32m --bs=4k --rw=randread --direct=1 \
+		--iodepth=4 --time_based --runtime=4
 	unset BRICKTOP_BUDGET
 	BELOW_LOOK=()
 	is "$(jq .lost.map_full "$BED_DIR/turns.json")" 0 "in turns: there is room for each"

@@ -3,13 +3,15 @@
 # bricktop: timeout 120
 # shellcheck disable=SC2317 # functions are called through others
 #
-# No layer is silent: under the demo's load every row of layers.def has samples, and
+# No layer is silent: under the demo's load every row of layers.def has samples, those of
+# asynchronous operations under a fio that makes some, as a brick does where it is told to; and
 # every xlator of the brick's graph is met in some operation. A layer that cannot be
 # had here is a skip with bricktop's own reason, so that the list of expected skips
 # shows it. Dirty pages are kept few meanwhile (vm.dirty_bytes, put back at the end), or
 # nothing would wait for them.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
+. tests/lib/below.sh
 e2e_begin
 
 demo=
@@ -53,13 +55,14 @@ rows()
 # table of the host, what was counted in it.
 samples()
 {
-	if [ "$1" = host ]; then
-		jq '[.devices[].ops[].count] | add // 0' "$BED_DIR/report"
-		return
-	fi
-	jq --arg kind "$1" --arg id "${2-}" '[.ops[].layers[] |
+	case $1 in
+	host) jq '[.devices[].ops[].count] | add // 0' "$BED_DIR/report" ;;
+	# of aio and of io_uring the same kind
+	aio) below_sum async "$2 read" count "$2 read" ;;
+	*) jq --arg kind "$1" --arg id "${2-}" '[.ops[].layers[] |
 		select(.kind == $kind and ($id == "" or .id == $id)) | .count] | add // 0' \
-		"$BED_DIR/report"
+		"$BED_DIR/report" ;;
+	esac
 }
 
 test_rows()
@@ -74,10 +77,9 @@ test_rows()
 			skip "$reason" "layer $title has samples"
 			continue
 		fi
-		# this load waits for no page (below_waits.sh has one that does), and nobody in
-		# it has asynchronous operations (below_aio.sh)
-		case $title in writeback | aio | io_uring) continue ;; esac
-		[ "$subs" = NULL ] || title=
+		# this load waits for no page: below_pages.sh has one that does
+		[ "$title" != writeback ] || continue
+		[ "$subs" = NULL ] || [ "$kind" = aio ] || title=
 		between "$(samples "$kind" "$title")" 1 1e12 "layer ${title:-$kind} has samples"
 	done < <(rows)
 	is "$(jq -r '.off[].what' "$BED_DIR/report" | grep -vxFf <(rows | cut -d ' ' -f 1))" '' \
@@ -127,6 +129,10 @@ fi
 . "$BED_DIR/env"
 ok "few pages may be dirty" few_dirty
 ok "a report" "$BRICKTOP" attach "$DEMO_VOLUME" -d 6 --json -o "$BED_DIR/report"
+below_mount x 300m || bail_out "no XFS"
+dd if=/dev/zero of="$BED_X_MNT/file" bs=1M count=1 conv=fsync 2>/dev/null || bail_out "no file"
+ok "and one of asynchronous operations" below_async async "$BED_X_MNT/file" --size=1m --bs=4k \
+	--rw=randread --direct=1 --iodepth=4
 test_rows
 test_xlators
 test_ops

@@ -194,6 +194,32 @@ below_fio_job()
 	jq --arg job "$2" ".jobs[] | select(.jobname == \$job) | $3" "$BED_DIR/$1.clocks"
 }
 
+# below_async NAME FILE OPTION...: below_fio with two jobs, one after the other, all of whose
+# operations are asynchronous; each is named as the layer that sees them.
+below_async()
+{
+	below_fio "$@" --name=aio --ioengine=libaio --name=io_uring --stonewall \
+		--ioengine=io_uring
+}
+
+# below_async_counted NAME LAYER: every read, write and sync of that job is there once. (fio has
+# no asynchronous fsync in libaio.)
+below_async_counted()
+{
+	local op syncs="$2 fsync"
+
+	for op in read write; do
+		is "$(jq -c --arg op "$2 $op" '[.ops[] | select(.op == $op)] |
+			map(.count, .bytes, .errors)' "$BED_DIR/$1.json")" \
+			"$(below_fio_job "$1" "$2" "[.$op.total_ios, .$op.io_bytes, 0] | tojson" |
+				tr -d '"')" \
+			"$1: all ${op}s of $2, and their bytes"
+	done
+	[ "$2" != aio ] || syncs=fsync
+	is "$(below_sum "$1" "$syncs" count "$syncs")" \
+		"$(below_fio_job "$1" "$2" .sync.total_ios)" "$1: all fsyncs of $2"
+}
+
 # below_look NAME: bricktop, on that load.
 below_look() { attach_start "$1-look" "$(bed_get "$1" PID)" --json "${BELOW_LOOK[@]}"; }
 

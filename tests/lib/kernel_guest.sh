@@ -3,13 +3,16 @@
 # shellcheck disable=SC2317 # functions are called through others
 #
 # kernel_guest.sh CELLS: what tests/matrix/kernels.sh runs in each guest: all programs
-# load, a brick's report comes out by either kind of uprobe, its programs fire, and
-# doctor's layers are the report's. Speaks TAP; what was found goes to CELLS, a line
-# "row<TAB>value" each. No time is judged: nothing here is as fast as a machine.
+# load, asynchronous operations of a plain process are counted, a brick's report comes
+# out by either kind of uprobe, its programs fire, and doctor's layers are the report's.
+# Speaks TAP; what was found goes to CELLS, a line "row<TAB>value" each. No time is
+# judged: nothing here is as fast as a machine.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
 . tests/lib/bed.sh
 . tests/lib/measure.sh
+. tests/lib/attach.sh
+. tests/lib/below.sh
 
 cells=$1
 : >"$cells"
@@ -62,6 +65,32 @@ test_programs()
 			grep . || echo none)"
 }
 
+# ---- asynchronous operations -------------------------------------------------------
+
+# A brick makes such where it is told to; fio's own are easier to count.
+test_async()
+{
+	local layer op
+
+	BELOW_LOOK=(-d "$MEASURE_SECS")
+	if ! below_mount x 300m ||
+		! dd if=/dev/zero of="$BED_X_MNT/file" bs=1M count=4 conv=fsync 2>/dev/null; then
+		fail 'async: a file on an XFS'
+		return
+	fi
+	ok 'async: a report of libaio and io_uring' below_async async "$BED_X_MNT/file" \
+		--size=4m --io_size=1m --bs=4k --rw=randrw --direct=1 --iodepth=4 --fsync=32
+	for layer in aio io_uring; do
+		below_async_counted async "$layer"
+		for op in read write; do
+			cell "${op}s counted, of fio's, $layer" \
+				"$(below_sum async "$layer $op" count "$layer $op") of $(
+					below_fio_job async "$layer" ".$op.total_ios")"
+		done
+	done
+	is "$(jq .lost.total "$BED_DIR/async.json")" 0 'async: nothing is lost'
+}
+
 # ---- a brick ------------------------------------------------------------------------
 
 # Work for every layer: writes that are throttled, reads from the device, fsyncs.
@@ -96,6 +125,7 @@ own_programs()
 # samples KIND TITLE: passages of the layer's rows, in all operations.
 samples()
 {
+	[ "$1" != aio ] || { below_sum async "$2 read" count; return; }
 	jq --arg kind "$1" --arg id "$2" '[.ops[].layers[] |
 		select(.kind == $kind or .id == $id) | .count] | add // 0' "$BED_DIR/$kind.json"
 }
@@ -110,10 +140,8 @@ check_layers()
 	done < <(sed -n 's/^LAYER(//p' user/layers.def | tr -d '" )' | awk -F, '{ print $3, $4 }')
 	silent=${silent# }
 	cell "layers without samples, $kind" "${silent:-none}"
-	# dirty pages are throttled, and writeback waited for, only where the disk is slow; a
-	# brick has no asynchronous operations unless it is told to (test_async)
-	is "$(sed -E 's/\b(throttle|writeback|aio|io_uring)\b//g; s/^ *//; s/ *$//' \
-		<<<"$silent")" '' \
+	# dirty pages are throttled, and writeback waited for, only where the disk is slow
+	is "$(sed -E 's/\b(throttle|writeback)\b//g; s/^ *//; s/ *$//' <<<"$silent")" '' \
 		"$kind: no layer is silent"
 	# below a walk that is off the report does not list the rows one by one
 	off=$(doctor '.layers[] | select(.state == "off") | .id')
@@ -173,6 +201,8 @@ test_doctor
 spent 'doctor'
 test_programs
 spent 'programs'
+test_async
+spent 'async'
 if bed_brick b1 && bed_client c1 b1 &&
 	bed_fio_prepare "$(bed_get c1 MNT)" load --size=1m --numjobs=2 --bs=128k; then
 	pass 'a brick and a client run'
