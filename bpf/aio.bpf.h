@@ -136,15 +136,23 @@ static __always_inline void add_part(struct span_detail *d, __u32 layer, __u32 s
 	d->n_parts = at + 1;
 }
 
-static __always_inline void unite(struct io_union *u, struct io_notes *notes, __u64 from,
-				  __u64 until)
+/*
+ * Of a time, what requests were in flight. A global function: verified by itself, so that nothing
+ * behind it depends on what the loop made of each field. (Without, 6.18.15 had looked at 780,000
+ * instructions and was not through; 6.18.44 needed 36,000.)
+ */
+__noinline int aio_unite(struct io_union *ret_union, struct io_notes *notes, __u64 from,
+			 __u64 until)
 {
-	__builtin_memset(u, 0, sizeof(*u));
-	u->notes = notes;
-	u->from = from;
-	u->until = until;
-	u->next = notes->n;
-	bpf_loop(IO_NOTES, union_note, u, 0);
+	struct io_union u = { .notes = notes, .from = from, .until = until };
+
+	if (!ret_union || !notes)
+		return 0;
+	u.next = notes->n;
+	bpf_loop(IO_NOTES, union_note, &u, 0);
+	u.notes = NULL;
+	*ret_union = u;
+	return 0;
 }
 
 /*
@@ -179,9 +187,9 @@ __noinline int aio_split(struct aio_op *op, struct io_notes *notes)
 		notes = NULL;
 	}
 	if (notes && notes->n) {
-		unite(&u, notes, begin, called);
+		aio_unite(&u, notes, begin, called);
 		early = u.any_ns;
-		unite(&u, notes, begin, end);
+		aio_unite(&u, notes, begin, end);
 		if (u.last_done > called)
 			late = u.last_done - called;
 		if (early > u.any_ns)
