@@ -193,8 +193,8 @@ static __always_inline void split_shared(struct walk *w, const struct walk_frame
 					 const struct wire_node *node)
 {
 	if (w->n < 2 || f->flags & WIRE_FRAME_COPY_ROOT || f->op > 63 ||
-	    !(node->marked >> f->op & 1))
-		return;
+	    !(node->marked >> f->op & 1) || f->begin_raw < walk_since())
+		return; /* while the walk is off entries are not marked */
 	if (tails_split(w) && f->begin_raw >= node->since_ns)
 		layer_drop(node->target, WIRE_LOST_MARKS);
 }

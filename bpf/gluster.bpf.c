@@ -284,12 +284,12 @@ static __noinline int on_root(__u64 frame, __s32 result, __s32 op_errno, struct 
 	}
 	walk_begin(w, stack, &next);
 	ret = walk_read(w, l, next, is_top);
-	if (ret < 0 || began_unseen(w, is_top) || (!is_top && background_due(w)))
+	if (ret < 0 || (!is_top && background_due(w)))
 		return 0;
 	if (is_top && w->unique)
 		kept_take(w);
 	note_stacks(proc, w);
-	if (ret)
+	if (ret || began_unseen(w, is_top))
 		return 0;
 	if (is_top) {
 		note_thread(proc, bpf_get_current_pid_tgid());
@@ -347,6 +347,8 @@ static __always_inline int on_entry(struct pt_regs *ctx)
 	if (!proc)
 		return 0;
 	__sync_fetch_and_add(&proc->probe_hits, 1);
+	if (walk_since() == WIRE_DUTY_OFF)
+		return 0;
 	tails_mark(tgid, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
 	return 0;
 }

@@ -262,7 +262,7 @@ struct wire_duty {
 	 * always were; WIRE_DUTY_OFF: not all of them are.
 	 */
 	__u64 layers_since_ns;
-	/* The same of the walk: while it is off its probes count their hits, and that is all. */
+	/* The same of the walk: while it is off its probes count their hits, and read nothing. */
 	__u64 walk_since_ns;
 };
 

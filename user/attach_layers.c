@@ -139,11 +139,21 @@ int source_switch_layers(struct source *src, bool on, char *err, size_t err_size
 
 int source_switch_walk(struct source *src, bool on)
 {
+	const struct wire_duty was = src->duty;
+	int ret;
+
 	if (on == source_walks(src))
 		return 0;
-	src->duty.walk_since_ns = on ? clock_mono_ns() : WIRE_DUTY_OFF;
 	source_meter_idle(src, !on);
-	return tell_duty(src);
+	src->duty.walk_since_ns = WIRE_DUTY_OFF;
+	if (on) /* at the latest: what began before this was not seen whole */
+		src->duty.walk_since_ns = clock_mono_ns();
+	ret = tell_duty(src);
+	if (ret) {
+		src->duty = was;
+		source_meter_idle(src, on);
+	}
+	return ret;
 }
 
 bool source_walks(const struct source *src)

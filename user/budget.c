@@ -7,6 +7,7 @@
 #define SAVED_TICKS 2
 #define OWED_TICKS  100
 #define WEIGHT      0.25 /* of a tick in a mean */
+#define LONGEST     119  /* ticks without the walk */
 
 void budget_begin(struct budget *b, double limit_pct)
 {
@@ -48,8 +49,12 @@ enum budget_level budget_next(struct budget *b, const struct budget_tick *tick)
 	if (b->credit_ns < -OWED_TICKS * b->most_ns)
 		b->credit_ns = -OWED_TICKS * b->most_ns;
 	has_credit = b->credit_ns >= 0;
-	if (budget_is_short(b))
+	b->unwalked = tick->walked ? 0 : b->unwalked + 1;
+	if (budget_is_short(b)) {
+		if (b->unwalked >= LONGEST && !budget_is_broken(b))
+			return BUDGET_WALK;
 		return has_credit ? BUDGET_WALK : BUDGET_NOTHING;
+	}
 	return has_credit ? BUDGET_LAYERS : BUDGET_WALK;
 }
 

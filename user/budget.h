@@ -25,6 +25,7 @@ struct budget {
 	double walk;      /* what the walk alone takes, a share as well: a mean of the last ticks */
 	double probes;    /* the same of its probes while it is off */
 	bool has_walk, has_probes;
+	unsigned int unwalked; /* ticks in a row */
 };
 
 /* Of one tick, of one target. */
@@ -41,8 +42,10 @@ void budget_begin(struct budget *b, double limit_pct);
  * credit, so that over some ticks what is spent is what the budget allows, whatever the layers
  * cost: the share of ticks with them follows by itself. Where the walk alone takes more, the layers
  * stay off, and the walk has its turns in the same way. What is saved while little is asked of the
- * target is kept for two ticks; what was overspent is remembered for a hundred, busy or not: a
- * target that works in bursts is not let off its debt by each pause.
+ * target is kept for two ticks; what was overspent is remembered, busy or not: a target that works
+ * in bursts is not let off its debt by each pause. But one tick in 120 is walked whatever is owed,
+ * as long as the probes themselves are within the budget, or a debt from busy times would leave a
+ * quiet one unseen for minutes.
  */
 enum budget_level budget_next(struct budget *b, const struct budget_tick *tick);
 

@@ -50,7 +50,8 @@ struct session_duty {
 	bool is_off;
 	uint64_t switched_ns; /* since when it is off, or on */
 	uint64_t on_ns;       /* how long it has been on, without the time since, if it is */
-	uint64_t begin_on_ns, seen_on_ns; /* the same as the window began, as of the last look */
+	/* as the window began, and as of the last look */
+	uint64_t begin_ns, begin_on_ns, seen_ns, seen_on_ns;
 };
 
 /* Switched at each tick, whatever they cost: tests. */

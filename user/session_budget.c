@@ -51,9 +51,8 @@ static bool read_process(struct session *s, struct session_proc *p, struct meter
 	ret->target_cpu_ns = cpu_ns - p->tick_cpu_ns;
 	ret->emulated_hits = t->emulated_hits;
 	ret->stepped_hits = t->stepped_hits;
-	if (source_walks(s->source))
-		ret->uprobe_run_ns = (uint64_t)(source_uprobe_run_ns(s->source) *
-						(double)(t->emulated_hits + t->stepped_hits));
+	ret->uprobe_run_ns = (uint64_t)(source_uprobe_run_ns(s->source) *
+					(double)(t->emulated_hits + t->stepped_hits));
 	p->tick_cpu_ns = cpu_ns;
 	p->tick_paid = now;
 	return true;
@@ -130,10 +129,9 @@ static void switch_walk(struct session *s, bool on)
 		if (s->procs[i].watch)
 			watch_pause(s->procs[i].watch, s->source, s->model);
 	}
-	if (source_switch_walk(s->source, on))
-		return;
-	note_switch(&s->budget.walk, on, now_ns, now_ns);
-	for (i = 0; on && i < s->n_procs; i++) {
+	if (!source_switch_walk(s->source, on))
+		note_switch(&s->budget.walk, on, now_ns, clock_mono_ns());
+	for (i = 0; !s->budget.walk.is_off && i < s->n_procs; i++) {
 		if (s->procs[i].watch)
 			watch_resume(s->procs[i].watch, s->source, s->model);
 	}
@@ -203,34 +201,40 @@ void session_keep_budget(struct session *s)
 		tell_broken(s);
 }
 
-static void start_duty(struct session_duty *d, uint64_t begin_ns, uint64_t now_ns)
+static void start_duty(struct session_duty *d, uint64_t now_ns)
 {
 	if (!d->switched_ns)
-		d->switched_ns = begin_ns;
+		d->switched_ns = now_ns;
+	d->begin_ns = now_ns;
 	d->begin_on_ns = on_until(d, now_ns);
+}
+
+static void rewind_duty(struct session_duty *d)
+{
+	d->begin_ns = d->seen_ns;
+	d->begin_on_ns = d->seen_on_ns;
 }
 
 void session_start_duty(struct session *s)
 {
 	uint64_t now_ns = clock_mono_ns();
 
-	start_duty(&s->budget.layers, s->begin_ns, now_ns);
-	start_duty(&s->budget.walk, s->begin_ns, now_ns);
+	start_duty(&s->budget.layers, now_ns);
+	start_duty(&s->budget.walk, now_ns);
 	s->budget.next_tick_ns = s->begin_ns + TICK_NS;
 }
 
 void session_rewind_duty(struct session *s)
 {
-	s->budget.layers.begin_on_ns = s->budget.layers.seen_on_ns;
-	s->budget.walk.begin_on_ns = s->budget.walk.seen_on_ns;
+	rewind_duty(&s->budget.layers);
+	rewind_duty(&s->budget.walk);
 }
 
-double session_duty_pct(struct session *s, struct session_duty *d, uint64_t now_ns)
+double session_duty_pct(struct session_duty *d, uint64_t now_ns)
 {
-	uint64_t wall_ns = now_ns - s->begin_ns;
-
-	if (!s->budget.limit_pct || now_ns <= s->begin_ns)
-		return 100;
+	d->seen_ns = now_ns;
 	d->seen_on_ns = on_until(d, now_ns);
-	return 100 * (double)(d->seen_on_ns - d->begin_on_ns) / (double)wall_ns;
+	if (now_ns <= d->begin_ns)
+		return d->is_off ? 0 : 100;
+	return 100 * (double)(d->seen_on_ns - d->begin_on_ns) / (double)(now_ns - d->begin_ns);
 }

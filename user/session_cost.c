@@ -59,18 +59,18 @@ static bool read_target(const struct session *s, struct session_proc *p,
 	return true;
 }
 
-/* Cost of one process's targets. */
 struct duty {
 	struct snap_num walk, layers; /* in %, of the window */
 };
 
 static void read_duty(struct session *s, uint64_t now_ns, struct duty *ret)
 {
-	ret->walk.v = session_duty_pct(s, &s->budget.walk, now_ns);
-	ret->layers.v = session_duty_pct(s, &s->budget.layers, now_ns);
-	ret->walk.valid = ret->layers.valid = true;
+	ret->walk = (struct snap_num){ session_duty_pct(&s->budget.walk, now_ns), true };
+	ret->layers = (struct snap_num){ session_duty_pct(&s->budget.layers, now_ns),
+					 source_has_shed(s->source) };
 }
 
+/* Cost of one process's targets. */
 static void feed_cost(struct session *s, struct session_proc *p, const struct duty *duty)
 {
 	struct meter_interval interval = s->meter;

@@ -63,7 +63,7 @@ void session_keep_budget(struct session *s);
 void session_start_duty(struct session *s);
 void session_rewind_duty(struct session *s);
 /* The part of the window up to now in which one of them was on. */
-double session_duty_pct(struct session *s, struct session_duty *d, uint64_t now_ns);
+double session_duty_pct(struct session_duty *d, uint64_t now_ns);
 
 /* Feed what the window has cost so far. */
 void session_collect_cost(struct session *s);

@@ -437,11 +437,11 @@ static void put_cost(FILE *out, const struct snap_cost *c, const struct sink_sty
 		sink_fmt_flow_item(&flow, 3, "- tracepoint hits: the kernel does not tell them");
 	if (c->budget_pct.valid)
 		sink_fmt_flow_item(&flow, 3, "budget %.1f %%", c->budget_pct.v);
-	if (layers_were_off(c))
-		sink_fmt_flow_item(&flow, 3,
-				   "the walk on %s, layers below the xlators %s of the time",
+	if (layers_were_off(c) || (c->walk_duty_pct.valid && c->walk_duty_pct.v < 100))
+		sink_fmt_flow_item(&flow, 3, "the walk on %s%s%s of the time",
 				   sink_fmt_pct(buf, sizeof(buf), c->walk_duty_pct),
-				   sink_fmt_pct(other, sizeof(other), c->duty_pct));
+				   c->duty_pct.valid ? ", layers below the xlators " : "",
+				   c->duty_pct.valid ? sink_fmt_pct(other, 32, c->duty_pct) : "");
 	sink_fmt_flow_end(&flow);
 }
 

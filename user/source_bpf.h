@@ -101,7 +101,8 @@ void source_attach_layers(struct source *src, struct model *m);
  */
 int source_switch_layers(struct source *src, bool on, char *err, size_t err_size);
 /*
- * Switch the walk itself off or on again: its probes stay, and a hit of one costs its trap alone.
+ * Switch the walk itself off or on again: its probes stay, and a hit of one costs little but its
+ * trap.
  * The layers have to be off before it is, and on after it. 0 or -errno.
  */
 int source_switch_walk(struct source *src, bool on);

@@ -45,13 +45,12 @@ static void read_programs(const struct source *src, struct meter_prog *ret_uprob
 /* Add what was counted since the sample began, or since this was called last. */
 static void take_sample(struct source_sample *s, const struct source *src, uint64_t now_ns)
 {
-	struct meter_prog uprobes, tracepoints;
+	struct meter_prog uprobes, tracepoints, *price;
 
 	read_programs(src, &uprobes, &tracepoints);
-	if (!s->idle) {
-		s->uprobes.hits += uprobes.hits - s->last_uprobes.hits;
-		s->uprobes.run_ns += uprobes.run_ns - s->last_uprobes.run_ns;
-	}
+	price = s->idle ? &s->idle_uprobes : &s->uprobes;
+	price->hits += uprobes.hits - s->last_uprobes.hits;
+	price->run_ns += uprobes.run_ns - s->last_uprobes.run_ns;
 	s->tracepoints.hits += tracepoints.hits - s->last_tracepoints.hits;
 	s->tracepoints.run_ns += tracepoints.run_ns - s->last_tracepoints.run_ns;
 	s->wall_ns += now_ns - s->last_ns;
@@ -97,22 +96,21 @@ void source_meter_look(struct source *src, uint64_t now_ns)
 	src->stats_fd = -1;
 }
 
-/* All uprobe hits so far that ran nothing. */
-static uint64_t idle_hits(struct source *src)
+/* Of all uprobe hits so far those while the walk was off. */
+static uint64_t idle_hits(const struct source_sample *s, uint64_t hits)
 {
-	const struct source_sample *s = &src->sample;
-
-	return s->idle_hits + (s->idle ? source_uprobe_hits(src) - s->idle_from : 0);
+	return s->idle_hits + (s->idle ? hits - s->idle_from : 0);
 }
 
 void source_meter_idle(struct source *src, bool idle)
 {
 	struct source_sample *s = &src->sample;
+	uint64_t hits = source_uprobe_hits(src);
 
 	if (src->stats_fd >= 0)
 		take_sample(s, src, clock_mono_ns());
-	s->idle_hits = idle_hits(src);
-	s->idle_from = source_uprobe_hits(src);
+	s->idle_hits = idle_hits(s, hits);
+	s->idle_from = hits;
 	s->idle = idle;
 }
 
@@ -121,24 +119,36 @@ static double ratio(uint64_t a, uint64_t b)
 	return b ? (double)a / (double)b : 0;
 }
 
+/* Run time of a hit while the walk is off; until that is sampled it counts as any other. */
+static double idle_run_ns(const struct source_sample *s)
+{
+	const struct meter_prog *p = s->idle_uprobes.hits ? &s->idle_uprobes : &s->uprobes;
+
+	return ratio(p->run_ns, p->hits);
+}
+
 void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *interval)
 {
 	struct source_sample *s = &src->sample;
-	uint64_t hits = source_uprobe_hits(src), idle = idle_hits(src), wall_ns, ran;
+	uint64_t hits = source_uprobe_hits(src), idle = idle_hits(s, hits), wall_ns;
 	double share;
 
 	if (src->stats_fd >= 0)
 		take_sample(s, src, now_ns);
 	/* before the first hit in a sample its price is not known: told later */
-	if (!s->uprobes.hits && !s->error)
+	if (!s->uprobes.hits && !s->error) {
 		hits = s->told_hits;
+		idle = s->told_idle;
+	}
 	interval->not_counted = s->error != 0;
 	interval->uprobe_hits = source_uprobe_hits(src) - s->counted_hits;
 	s->counted_hits += interval->uprobe_hits;
 	interval->emulated_hits = hits - s->told_hits;
-	ran = interval->emulated_hits - (interval->emulated_hits ? idle - s->told_idle : 0);
-	interval->uprobe_run_ns =
-		(uint64_t)((double)ran * ratio(s->uprobes.run_ns, s->uprobes.hits));
+	idle -= s->told_idle;
+	s->told_idle += idle;
+	interval->uprobe_run_ns = (uint64_t)((double)(interval->emulated_hits - idle) *
+						     ratio(s->uprobes.run_ns, s->uprobes.hits) +
+					     (double)idle * idle_run_ns(s));
 	wall_ns = s->wall_ns - s->told_wall_ns;
 	if (wall_ns) {
 		s->hit_rate = ratio(s->tracepoints.hits - s->told_tracepoints.hits, wall_ns);
@@ -149,7 +159,6 @@ void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *in
 	interval->tracepoint_run_ns = (uint64_t)(s->run_rate * share);
 	s->told_ns = now_ns;
 	s->told_hits = hits;
-	s->told_idle = idle;
 	s->told_wall_ns = s->wall_ns;
 	s->told_tracepoints = s->tracepoints;
 }
@@ -160,11 +169,14 @@ void source_meter_start(struct source *src, uint64_t now_ns)
 
 	source_meter(src, now_ns, &before);
 	src->sample.told_hits = src->sample.counted_hits;
+	src->sample.told_idle = idle_hits(&src->sample, src->sample.counted_hits);
 }
 
 double source_uprobe_run_ns(const struct source *src)
 {
-	return ratio(src->sample.uprobes.run_ns, src->sample.uprobes.hits);
+	const struct source_sample *s = &src->sample;
+
+	return s->idle ? idle_run_ns(s) : ratio(s->uprobes.run_ns, s->uprobes.hits);
 }
 
 int source_meter_target(struct source *src, pid_t tgid, struct meter_target *ret_paid)

@@ -42,10 +42,11 @@ struct source_sample {
 	uint64_t wall_ns; /* all samples together: time, hits, run time */
 	struct meter_prog uprobes, tracepoints;
 	uint64_t told_ns, told_hits, told_wall_ns; /* at the last source_meter() */
-	uint64_t counted_hits;         /* the same of all hits, those without a price included */
-	bool idle;                     /* uprobe hits run nothing now, ... */
-	uint64_t idle_from;            /* ... since there were so many */
-	uint64_t idle_hits, told_idle; /* earlier ones that did not; at the last source_meter() */
+	uint64_t counted_hits;          /* the same of all hits, those without a price included */
+	bool idle;                      /* the walk is off, ... */
+	uint64_t idle_from;             /* ... since there were so many hits */
+	uint64_t idle_hits, told_idle;  /* hits of earlier such times; at the last source_meter() */
+	struct meter_prog idle_uprobes; /* of "uprobes" those in such times, which are not in it */
 	struct meter_prog told_tracepoints;
 	double hit_rate, run_rate; /* of tracepoints, a ns: the newest sample's */
 };
@@ -102,7 +103,7 @@ struct source {
 /* All hits of uprobes there ever were: those of processes that were forgotten, too. */
 uint64_t source_uprobe_hits(struct source *src);
 
-/* From now on uprobe hits run nothing (the walk is off), or they do again. */
+/* From now on the walk is off, and uprobe hits have another price; or it is on again. */
 void source_meter_idle(struct source *src, bool idle);
 
 /* What a process's hits have cost on all CPUs. 0, or -ENOENT: it has no row of "traced". */

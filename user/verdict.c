@@ -214,8 +214,9 @@ static bool find_missing(const struct verdict_case *c, struct snap_cause *cause)
 			    (unsigned long long)c->covered, (unsigned long long)c->requests,
 			    limits.min_requests);
 	if (c->coverage_pct.valid && c->coverage_pct.v < min_coverage_pct)
-		verdict_say(cause, "%.1f %% of the requests were seen: %.0f %% are needed",
-			    c->coverage_pct.v, min_coverage_pct);
+		verdict_say(cause, "%.1f %% of the requests%s were seen: %.0f %% are needed",
+			    c->coverage_pct.v, c->in_turns ? " while the walk was on" : "",
+			    min_coverage_pct);
 	if (unwalked(c) > limits.max_unwalked)
 		verdict_say(cause, "for %.0f %% of the time only means are known",
 			    100 * unwalked(c));

@@ -345,6 +345,8 @@ int watch_attach(struct watch *w, struct source *src, struct model *m, char *err
 		return ret;
 	}
 	watch_discovery_start(w, src, m, clock_mono_ns());
+	if (!source_walks(src))
+		watch_pause(w, src, m);
 	return 0;
 }
 

@@ -152,6 +152,13 @@ static void test_walk_share(void)
 		   spent_pct(&p, 500));
 		ok(!budget_is_broken(&p.b), "and that can be kept");
 	}
+	begin(&p, 2, 8, 20);
+	p.probes_pct = 1.5;
+	run(&p, 240, 500);
+	p.ticks_walked = 0;
+	run(&p, 120, 5);
+	ok(p.ticks_walked >= 1, "after busy times quiet ones are walked within a minute: %u",
+	   p.ticks_walked);
 	begin(&p, 0.5, 6, 20);
 	p.probes_pct = 1;
 	run(&p, 100, 500);
