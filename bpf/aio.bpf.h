@@ -141,17 +141,15 @@ static __always_inline void add_part(struct span_detail *d, __u32 layer, __u32 s
  * behind it depends on what the loop made of each field. (Without, 6.18.15 had looked at 780,000
  * instructions and was not through; 6.18.44 needed 36,000.)
  */
-__noinline int aio_unite(struct io_union *ret_union, struct io_notes *notes, __u64 from,
-			 __u64 until)
+__noinline int aio_unite(struct io_sums *ret_sums, struct io_notes *notes, __u64 from, __u64 until)
 {
 	struct io_union u = { .notes = notes, .from = from, .until = until };
 
-	if (!ret_union || !notes)
+	if (!ret_sums || !notes)
 		return 0;
 	u.next = notes->n;
 	bpf_loop(IO_NOTES, union_note, &u, 0);
-	u.notes = NULL;
-	*ret_union = u;
+	*ret_sums = u.sums;
 	return 0;
 }
 
@@ -163,7 +161,7 @@ __noinline int aio_unite(struct io_union *ret_union, struct io_notes *notes, __u
  */
 __noinline int aio_split(struct aio_op *op, struct io_notes *notes)
 {
-	struct io_union u = {};
+	struct io_sums sums = {};
 	struct span_detail *d;
 	__u64 begin, end, called, early = 0, late = 0;
 
@@ -187,21 +185,21 @@ __noinline int aio_split(struct aio_op *op, struct io_notes *notes)
 		notes = NULL;
 	}
 	if (notes && notes->n) {
-		aio_unite(&u, notes, begin, called);
-		early = u.any_ns;
-		aio_unite(&u, notes, begin, end);
-		if (u.last_done > called)
-			late = u.last_done - called;
-		if (early > u.any_ns)
-			early = u.any_ns;
-		union_nest(&u, early + late);
+		aio_unite(&sums, notes, begin, called);
+		early = sums.any_ns;
+		aio_unite(&sums, notes, begin, end);
+		if (sums.last_done > called)
+			late = sums.last_done - called;
+		if (early > sums.any_ns)
+			early = sums.any_ns;
+		union_nest(&sums, early + late);
 	}
 	add_part(d, op->layer, op->layer == WIRE_LAYER_URING ? WIRE_URING_SUBMIT : WIRE_AIO_SUBMIT,
 		 called - begin - early);
-	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_HELD, late - (u.any_ns - early));
-	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, u.any_ns - u.issued_ns);
-	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_DEVICE, u.device_ns);
-	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_FLUSH, u.issued_ns - u.device_ns);
+	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_HELD, late - (sums.any_ns - early));
+	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, sums.any_ns - sums.issued_ns);
+	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_DEVICE, sums.device_ns);
+	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_FLUSH, sums.issued_ns - sums.device_ns);
 	return 0;
 }
 

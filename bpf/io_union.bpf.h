@@ -16,10 +16,13 @@ struct io_union {
 	struct io_notes *notes;
 	__u64 from, until; /* of the sleep, or of an operation */
 	__u64 next;        /* note to look at: one below */
-	__u64 last_done;   /* 0: no request ended in it */
-	__u64 any_low, any_ns;
-	__u64 issued_low, issued_ns; /* at the device, data or flush */
-	__u64 device_low, device_ns;
+	__u64 any_low, issued_low, device_low;
+	struct io_sums {
+		__u64 last_done; /* 0: no request ended in it */
+		__u64 any_ns;
+		__u64 issued_ns; /* at the device, data or flush */
+		__u64 device_ns;
+	} sums;
 };
 
 static __always_inline void union_add(__u64 begin, __u64 end, __u64 from, __u64 *low, __u64 *sum)
@@ -36,6 +39,7 @@ static __always_inline void union_add(__u64 begin, __u64 end, __u64 from, __u64 
 
 static long union_note(__u32 i, struct io_union *u)
 {
+	struct io_sums *sums = &u->sums;
 	struct io_note n;
 	__u64 done, issue;
 
@@ -49,29 +53,29 @@ static long union_note(__u32 i, struct io_union *u)
 		return 0;
 	if (done > u->until)
 		done = u->until;
-	if (!u->last_done)
-		u->last_done = u->any_low = u->issued_low = u->device_low = done;
+	if (!sums->last_done)
+		sums->last_done = u->any_low = u->issued_low = u->device_low = done;
 	issue = n.issue && n.issue > n.start ? n.issue : n.start;
-	union_add(n.start, done, u->from, &u->any_low, &u->any_ns);
+	union_add(n.start, done, u->from, &u->any_low, &sums->any_ns);
 	if (n.flags & IO_NOTE_FLUSH) {
-		union_add(n.start, done, u->from, &u->issued_low, &u->issued_ns);
+		union_add(n.start, done, u->from, &u->issued_low, &sums->issued_ns);
 		return 0;
 	}
-	union_add(issue, done, u->from, &u->issued_low, &u->issued_ns);
-	union_add(issue, done, u->from, &u->device_low, &u->device_ns);
+	union_add(issue, done, u->from, &u->issued_low, &sums->issued_ns);
+	union_add(issue, done, u->from, &u->device_low, &sums->device_ns);
 	return 0;
 }
 
 /* Each stage lies inside the one before, and all in so much: unless a note was half another one's.
  */
-static __always_inline void union_nest(struct io_union *u, __u64 most_ns)
+static __always_inline void union_nest(struct io_sums *sums, __u64 most_ns)
 {
-	if (u->any_ns > most_ns)
-		u->any_ns = most_ns;
-	if (u->issued_ns > u->any_ns)
-		u->issued_ns = u->any_ns;
-	if (u->device_ns > u->issued_ns)
-		u->device_ns = u->issued_ns;
+	if (sums->any_ns > most_ns)
+		sums->any_ns = most_ns;
+	if (sums->issued_ns > sums->any_ns)
+		sums->issued_ns = sums->any_ns;
+	if (sums->device_ns > sums->issued_ns)
+		sums->device_ns = sums->issued_ns;
 }
 
 #endif

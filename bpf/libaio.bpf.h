@@ -44,6 +44,29 @@ static __always_inline __u32 aio_sub(__u32 opcode)
 	}
 }
 
+/*
+ * What is looked at of a control block (struct iocb, from aio_lio_opcode on) and of an event
+ * (struct io_event, from obj on): all of them would be more stack than the functions below have
+ * together.
+ */
+struct aio_what {
+	__u16 opcode;
+	__s16 prio;
+	__u32 fd;
+};
+
+struct aio_event {
+	__u64 obj;
+	__s64 res;
+};
+
+static __always_inline int read_what(__u64 block, struct aio_what *what)
+{
+	return bpf_probe_read_user(
+		what, sizeof(*what),
+		(const void *)(block + __builtin_offsetof(struct iocb, aio_lio_opcode)));
+}
+
 /* ---- io_submit --------------------------------------------------------- */
 
 static __always_inline int read_block(const struct aio_call *c, __u32 i, struct aio_key *key)
@@ -55,17 +78,16 @@ static __always_inline int read_block(const struct aio_call *c, __u32 i, struct 
 static long begin_op(__u32 i, struct aio_call *c)
 {
 	struct aio_key key = {};
-	struct iocb iocb;
+	struct aio_what what;
 	struct aio_op *op;
 	__u32 sub;
 
-	if (read_block(c, i, &key) ||
-	    bpf_probe_read_user(&iocb, sizeof(iocb), (const void *)key.id)) {
+	if (read_block(c, i, &key) || read_what(key.id, &what)) {
 		layer_drop(c->target, WIRE_LOST_UNREADABLE);
 		return 0;
 	}
-	sub = aio_sub(iocb.aio_lio_opcode);
-	if (!sub || !file_inode_of_fd(iocb.aio_fildes))
+	sub = aio_sub(what.opcode);
+	if (!sub || !file_inode_of_fd(what.fd))
 		return 0;
 	op = aio_begin(&key, WIRE_LAYER_AIO, sub, c->begin, c->target);
 	if (op && c->proc && c->proc->root == WIRE_ROOT_BRICK)
@@ -142,20 +164,21 @@ __noinline int aio_submitted(__u64 at, __u64 n, __u64 begin, __s64 accepted)
 /* An operation that nothing is known of was begun before bricktop came, if it is one of a file. */
 static __always_inline void count_before(const struct aio_call *c, __u64 block)
 {
-	struct iocb iocb;
+	struct aio_what what;
 
-	if (!bpf_probe_read_user(&iocb, sizeof(iocb), (const void *)block) &&
-	    aio_sub(iocb.aio_lio_opcode) && file_inode_of_fd(iocb.aio_fildes))
+	if (!read_what(block, &what) && aio_sub(what.opcode) && file_inode_of_fd(what.fd))
 		layer_drop(c->target, WIRE_LOST_BEFORE);
 }
 
 static long reap_op(__u32 i, struct aio_call *c)
 {
 	struct aio_key key = { .tgid = c->tgid };
-	struct io_event event;
+	struct aio_event event;
 	struct aio_op *op;
+	__u64 at = c->at + sizeof(struct io_event) * i;
 
-	if (bpf_probe_read_user(&event, sizeof(event), (const void *)(c->at + sizeof(event) * i))) {
+	if (bpf_probe_read_user(&event, sizeof(event),
+				(const void *)(at + __builtin_offsetof(struct io_event, obj)))) {
 		layer_drop(c->target, WIRE_LOST_UNREADABLE);
 		return 0;
 	}

@@ -107,18 +107,18 @@ __noinline int split_io(struct ledger *l, __u64 until, __u32 part)
 		u.next = u.notes->n;
 		bpf_loop(IO_NOTES, union_note, &u, 0);
 	}
-	if (!u.last_done) {
+	if (!u.sums.last_done) {
 		/* an announced wait says itself what it is for */
 		if (part == NO_PART)
 			enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_ANY, total);
 		return 0;
 	}
-	tail = u.until - u.last_done;
-	union_nest(&u, total - tail);
-	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_HELD, total - u.any_ns - tail);
-	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, u.any_ns - u.issued_ns);
-	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_FLUSH, u.issued_ns - u.device_ns);
-	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_DEVICE, u.device_ns);
+	tail = u.until - u.sums.last_done;
+	union_nest(&u.sums, total - tail);
+	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_HELD, total - u.sums.any_ns - tail);
+	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, u.sums.any_ns - u.sums.issued_ns);
+	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_FLUSH, u.sums.issued_ns - u.sums.device_ns);
+	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_DEVICE, u.sums.device_ns);
 	enter_below(l, part, WIRE_LAYER_SCHED, WIRE_SCHED_WAKEUP, tail);
 	return 0;
 }
