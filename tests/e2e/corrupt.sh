@@ -116,11 +116,14 @@ test_odd_path()
 	corrupt repair
 }
 
+# is_whole_gone PID: its threads, too, which end after it is a zombie.
+is_whole_gone() { [ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l)" -le 1 ]; }
+
 # test_frames WHAT COUNTED CAUSE: a request is held while its list of frames is cut
 # behind the first, or the second, or bent into a circle; the walk finds it so.
 test_frames()
 {
-	local what=$1 writer
+	local what=$1 writer pid=$BED_B1_PID
 
 	ok "$what: attached" attach_start "$what" "$BED_B1_VOLUME" -d 60 --json || return 1
 	: >"$BED_DIR/hold"
@@ -135,6 +138,7 @@ test_frames()
 	bed_poll 10 walked "$what"
 	bed_stop b1 KILL
 	wait "$writer"
+	bed_poll 10 is_whole_gone "$pid"
 	attach_end "$what"
 	is "$ATTACH_STATUS" 1 "$what: bricktop ends with it"
 	like "$ATTACH_ERR" '^bricktop: process [0-9]+ ended after [0-9.]+ s$' "$what: and says so"
