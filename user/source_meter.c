@@ -130,7 +130,7 @@ static double idle_run_ns(const struct source_sample *s)
 void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *interval)
 {
 	struct source_sample *s = &src->sample;
-	uint64_t hits = source_uprobe_hits(src), idle = idle_hits(s, hits), wall_ns;
+	uint64_t all = source_uprobe_hits(src), hits = all, idle = idle_hits(s, all), wall_ns;
 	double share;
 
 	if (src->stats_fd >= 0)
@@ -141,8 +141,9 @@ void source_meter(struct source *src, uint64_t now_ns, struct meter_interval *in
 		idle = s->told_idle;
 	}
 	interval->not_counted = s->error != 0;
-	interval->uprobe_hits = source_uprobe_hits(src) - s->counted_hits;
-	s->counted_hits += interval->uprobe_hits;
+	/* of the same look as those with a price, or a hit in between would have none */
+	interval->uprobe_hits = all - s->counted_hits;
+	s->counted_hits = all;
 	interval->emulated_hits = hits - s->told_hits;
 	idle -= s->told_idle;
 	s->told_idle += idle;
