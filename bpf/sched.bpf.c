@@ -66,6 +66,8 @@ static __always_inline void leave_cpu(struct task_struct *task, int voluntary, _
 		ledger_renew(l);
 	if (!l || !l->depth)
 		return;
+	if (l->wait.slept_at) /* it is back from that one, and nothing told so */
+		layer_drop(local_target, WIRE_LOST_WAKES);
 	l->wait.as = wait_kind(&l->wait, task, voluntary);
 	if (l->wait.as == WAIT_AS_NEXT || l->wait.as == WAIT_AS_IO) {
 		l->wait.key = io_key(&l->wait, task);
@@ -151,6 +153,7 @@ __noinline int end_sleep(struct ledger *l, __u32 local_target)
 		now = l->wait.slept_at;
 	if (l->open[0].layer == WIRE_LAYER_THROTTLE && l->wait.as != WAIT_AS_RUNNABLE) {
 		/* a throttled page fault is a span of its own, which ends with its sleep */
+		l->wait.slept_at = 0;
 		span_pop(l, WIRE_LAYER_THROTTLE, now, local_target);
 		return 0;
 	}

@@ -185,6 +185,8 @@ static __always_inline int span_end_innermost(struct ledger *l, __u64 now, __u32
 		span_innermost(l)->children_ns += part ? incl : below;
 		return 0;
 	}
+	if (l->wait.slept_at) /* the thread's return to a CPU was not seen */
+		layer_drop(local_target, WIRE_LOST_WAKES);
 	l->current.end = now;
 	ledger_append(l, local_target);
 	return 0;

@@ -137,6 +137,7 @@ enum wire_loss {
 	WIRE_LOST_UNKNOWN,    /* frames of an xlator that is in no known graph */
 	WIRE_LOST_SKIPPED,    /* by duty cycle (not seen below the xlators) or filter limits */
 	WIRE_LOST_MARKS,      /* shared frames whose entries were not all seen: shown as a group */
+	WIRE_LOST_WAKES,      /* sleeps whose end was not seen: their time is not told apart */
 	WIRE_LOST_BEFORE, /* not lost, only not seen whole: operations begun before bricktop came */
 	WIRE_LOSSES,
 };

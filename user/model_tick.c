@@ -45,6 +45,7 @@ static void fill_lost(const struct model_losses *from, struct snap_lost *l)
 	l->order = n[WIRE_LOST_ORDER].win;
 	l->unknown_xlator = n[WIRE_LOST_UNKNOWN].win;
 	l->marks = n[WIRE_LOST_MARKS].win;
+	l->wakes = n[WIRE_LOST_WAKES].win;
 	l->begun_before = n[WIRE_LOST_BEFORE].win;
 	l->recursion = from->recursion.win;
 	l->has_recursion = from->has_recursion;

@@ -45,7 +45,7 @@ static const char *const loss_names[WIRE_LOSSES] = {
 	[WIRE_LOST_FRAMES] = "frames",        [WIRE_LOST_ORDER] = "order",
 	[WIRE_LOST_STORAGE] = "storage_busy", [WIRE_LOST_UNKNOWN] = "unknown_xlator",
 	[WIRE_LOST_SKIPPED] = "skipped",      [WIRE_LOST_MARKS] = "marks",
-	[WIRE_LOST_BEFORE] = "begun_before",
+	[WIRE_LOST_WAKES] = "wakes",          [WIRE_LOST_BEFORE] = "begun_before",
 };
 
 const char *request_unsplit(const struct wire_dump *head)

@@ -203,7 +203,8 @@ static json_t *lost_json(struct builder *b, const struct snap_lost *l)
 	put_count(b, o, "uprobe_missed", l->has_uprobe_missed, l->uprobe_missed);
 	PUT_COUNTS(b, o, { "storage_busy", l->storage_busy }, { "frames", l->frames },
 		   { "order", l->order }, { "unknown_xlator", l->unknown_xlator },
-		   { "marks", l->marks }, { "begun_before", l->begun_before });
+		   { "marks", l->marks }, { "wakes", l->wakes },
+		   { "begun_before", l->begun_before });
 	return o;
 }
 

@@ -87,6 +87,7 @@ struct snap_lost {
 	uint64_t frames, order, unknown_xlator; /* further causes of unsplit or unwalked requests */
 	bool has_recursion, has_uprobe_missed;  /* somebody counts them */
 	uint64_t marks;        /* shared frames that could not be split (--split-tails) */
+	uint64_t wakes;        /* sleeps whose end was not seen: their time is told by no wait */
 	uint64_t begun_before; /* not in total: asynchronous operations in flight as it began */
 };
 

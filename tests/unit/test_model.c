@@ -197,6 +197,7 @@ static void test_scalars(void)
 	is_int((long long)t->checks.orphan, 3, "orphans of this window");
 	is_int((long long)t->lost.ledger, 1 << WIRE_LOST_LEDGER, "ledger losses of this window");
 	is_int((long long)t->lost.storage_busy, 1 << WIRE_LOST_STORAGE, "storage busy");
+	is_int((long long)t->lost.wakes, 1 << WIRE_LOST_WAKES, "ends of sleeps that were not seen");
 	is_int((long long)t->lost.begun_before, 1 << WIRE_LOST_BEFORE, "begun before the window");
 	is_int((long long)t->lost.total,
 	       (1 << WIRE_LOSSES) - 1 - (1 << WIRE_LOST_BEFORE) + 10 + 100,

@@ -230,11 +230,11 @@ static void test_line(void)
 
 static void test_unsplit_names(void)
 {
-	static const char *const want[] = { "map_full",       "ring_full", "unpaired",
-					    "unreadable",     "absurd",    "ledger",
-					    "frames",         "order",     "storage_busy",
-					    "unknown_xlator", "skipped",   "marks",
-					    "begun_before" };
+	static const char *const want[] = { "map_full",       "ring_full",   "unpaired",
+					    "unreadable",     "absurd",      "ledger",
+					    "frames",         "order",       "storage_busy",
+					    "unknown_xlator", "skipped",     "marks",
+					    "wakes",          "begun_before" };
 	struct {
 		struct wire_dump head;
 		struct wire_who who;

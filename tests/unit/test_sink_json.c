@@ -93,7 +93,7 @@ static void test_contract(void)
 	has_keys(json_object_get(doc, "cost"), "cost", "core_pct target_pct probe_hits duty_pct");
 	has_keys(json_object_get(doc, "lost"), "lost",
 		 "total map_full ring_full unpaired evicted unreadable absurd ledger skipped "
-		 "recursion uprobe_missed storage_busy");
+		 "recursion uprobe_missed storage_busy wakes");
 	has_keys(json_object_get(doc, "lost_unassigned"), "lost_unassigned", "total storage_busy");
 	has_keys(json_object_get(doc, "target"), "target", "gone gone_after_secs restarts");
 	has_keys(op, "op",
