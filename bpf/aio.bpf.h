@@ -24,11 +24,13 @@ struct aio_op {
 	__u64 submitted; /* since when the call that submits it is over; 0: it is not yet */
 	__u64 frame;     /* of a request that waits for it; 0: none does */
 	__u64 kiocb;     /* the kernel's control block; 0: not known */
+	__u64 throttled_ns;
+	__u32 throttles; /* how often the worker that has it in hand was made to wait */
 	__u16 target;
 	__u8 layer, sub;
 	__u8 in_call; /* 1: it completes inside the call that submits it */
 	__u8 entered; /* 1: it is in the figures, and here only until its result is fetched */
-	__u8 pad[2];
+	__u8 pad[6];
 };
 
 /*
@@ -117,8 +119,9 @@ static __always_inline struct aio_op *aio_of_kiocb(__u64 kiocb, struct aio_key *
 
 /* ---- end --------------------------------------------------------------- */
 
-/* Time inside an operation, below its outermost part. */
-static __always_inline void add_part(struct span_detail *d, __u32 layer, __u32 sub, __u64 ns)
+/* Time inside an operation, below its outermost part, in so many pieces. */
+static __always_inline void add_parts(struct span_detail *d, __u32 layer, __u32 sub, __u64 ns,
+				      __u32 calls)
 {
 	__u64 at = d->n_parts;
 
@@ -129,11 +132,29 @@ static __always_inline void add_part(struct span_detail *d, __u32 layer, __u32 s
 	d->part[at].layer = layer;
 	d->part[at].sub = sub;
 	d->part[at].parent_part = 0;
-	d->part[at].calls = 1;
+	d->part[at].calls = calls;
 	d->part[at].self_ns = ns;
 	d->part[at].incl_ns = ns;
 	d->part[0].self_ns -= ns;
 	d->n_parts = at + 1;
+}
+
+static __always_inline void add_part(struct span_detail *d, __u32 layer, __u32 sub, __u64 ns)
+{
+	add_parts(d, layer, sub, ns, 1);
+}
+
+/* Whoever has the operation of this kiocb in hand was made to wait for dirty pages. */
+static __always_inline void aio_throttled(__u64 kiocb, __u64 ns)
+{
+	struct aio_flight *flight;
+	struct aio_key key;
+	struct aio_op *op = aio_of_kiocb(kiocb, &key, &flight);
+
+	if (!op)
+		return;
+	op->throttled_ns += ns;
+	op->throttles++;
 }
 
 /*
@@ -156,8 +177,9 @@ __noinline int aio_unite(struct io_sums *ret_sums, struct io_notes *notes, __u64
 /*
  * Split an operation's time; each moment counts once. While requests for it are in flight, several
  * perhaps, where the one furthest is; else, while its thread is in the call, submitting; later,
- * until the last of the requests has begun, it is held back. What is left is its own: completing,
- * or in flight of which nothing is known. A global function: verified by itself.
+ * until the last of the requests has begun, it is held back. A worker that does it in the page
+ * cache may be throttled. What is left is its own: completing, or in flight of which nothing is
+ * known. A global function: verified by itself.
  */
 __noinline int aio_split(struct aio_op *op, struct io_notes *notes)
 {
@@ -200,6 +222,10 @@ __noinline int aio_split(struct aio_op *op, struct io_notes *notes)
 	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, sums.any_ns - sums.issued_ns);
 	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_DEVICE, sums.device_ns);
 	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_FLUSH, sums.issued_ns - sums.device_ns);
+	/* it may have begun while the submitting thread was still in its call */
+	add_parts(d, WIRE_LAYER_THROTTLE, WIRE_THROTTLE_WRITE,
+		  op->throttled_ns < d->part[0].self_ns ? op->throttled_ns : d->part[0].self_ns,
+		  op->throttles);
 	return 0;
 }
 

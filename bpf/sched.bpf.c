@@ -5,7 +5,8 @@
  * layer announced, to I/O, or to the run queue. sched_switch fires for every thread of the host:
  * whose it is is one look at an array.
  */
-#include "io_union.bpf.h"
+#include "aio.bpf.h"
+#include "worker.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -182,13 +183,34 @@ __noinline int end_sleep(struct ledger *l, __u32 local_target)
 	return 0;
 }
 
+/* A worker of io_uring was throttled: that is no span of its own. */
+static __always_inline void end_worker_pause(struct ledger *l, struct task_struct *task)
+{
+	__u64 now = bpf_ktime_get_ns(), begin = l->wait.slept_at;
+
+	l->depth = 0;
+	l->wait.slept_at = 0;
+	if (now > begin)
+		aio_throttled(worker_request(task), now - begin);
+}
+
+static __always_inline int is_worker_pause(const struct ledger *l)
+{
+	return l->open[0].layer == WIRE_LAYER_THROTTLE && l->open[0].sub == WIRE_THROTTLE_WRITE &&
+	       l->wait.as != WAIT_AS_RUNNABLE;
+}
+
 static __always_inline void take_cpu(struct task_struct *task, __u32 local_target)
 {
 	struct ledger *l = bpf_task_storage_get(&ledgers, task, NULL, 0);
 
 	if (l)
 		ledger_renew(l);
-	if (l && l->depth && l->wait.slept_at)
+	if (!l || !l->depth || !l->wait.slept_at)
+		return;
+	if (is_worker_pause(l))
+		end_worker_pause(l, task);
+	else
 		end_sleep(l, local_target);
 }
 

@@ -6,12 +6,18 @@
  * meant to sleep, which is 6 to 30 % less.
  */
 #include "wait.bpf.h"
+#include "worker.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* In a write it is the next sleep; in a page fault, where no call is open, a span of its own. */
+/*
+ * In a write it is the next sleep; where no call is open a span of its own: in a page fault, or of
+ * io_uring's worker, whose sleep is a part of the operation that it has in hand (sched.bpf.c).
+ */
 static __always_inline void throttle(struct ledger *l, __u32 local_target)
 {
+	int worker = is_io_worker(bpf_get_current_task_btf());
+
 	ledger_renew(l);
 	if (l->depth && l->open[0].layer != WIRE_LAYER_THROTTLE) {
 		wait_expect(l, WIRE_LAYER_THROTTLE, WIRE_THROTTLE_WRITE, 0);
@@ -20,7 +26,8 @@ static __always_inline void throttle(struct ledger *l, __u32 local_target)
 	if (l->depth) /* an earlier one, whose sleep was not seen to end */
 		layer_drop(local_target, WIRE_LOST_UNPAIRED);
 	l->depth = 0;
-	span_push(l, WIRE_LAYER_THROTTLE, WIRE_THROTTLE_FAULT, bpf_ktime_get_ns());
+	span_push(l, WIRE_LAYER_THROTTLE, worker ? WIRE_THROTTLE_WRITE : WIRE_THROTTLE_FAULT,
+		  bpf_ktime_get_ns());
 }
 
 static __always_inline int on_pause(long pause)

@@ -324,9 +324,21 @@ static void explain_cpu(const struct verdict_case *c, const struct verdict_findi
 			    worst->name, worst->n, worst->oncpu_pct.v, worst->runnable_pct.v);
 }
 
+/* io_uring has what sleeps done by workers of the kernel, writes to one file one after another. */
+static void explain_workers(const struct verdict_case *c, struct snap_cause *cause)
+{
+	for (size_t i = 0; i < c->n_piles; i++)
+		if (c->has_uring && is_throttle(c->piles[i].layer))
+			verdict_say(cause,
+				    "workers were held back by dirty pages (throttle) for %.0f %% "
+				    "of the window: writes to the same file wait for them",
+				    100 * c->piles[i].self_ns / c->window_ns);
+}
+
 static void explain_aio(const struct verdict_case *c, const struct verdict_finding *f,
 			struct snap_cause *cause)
 {
+	explain_workers(c, cause);
 	verdict_say(cause, "in no request to a block device that is known: a sync, I/O in the page "
 			   "cache that the kernel's own threads do, or a device that takes bios");
 	verdict_explain_device(c, f, cause);

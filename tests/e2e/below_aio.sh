@@ -6,7 +6,8 @@
 # Asynchronous operations, by libaio and by io_uring, one and sixteen at a time, buffered and
 # direct, on an XFS of their own: as many as fio made, as long as fio's own clocks say, from
 # their submission to their completion. On a device that a cgroup limits what the limit adds
-# is time before there is a request.
+# is time before there is a request. With few dirty pages allowed io_uring's workers are
+# throttled, as often and as long as the kernel's events say, inside of the operations.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 . tests/lib/below.sh
@@ -95,6 +96,41 @@ held()
 		0.95 1.001 "$layer: which is nearly all of fio's latency"
 }
 
+# A trace does not follow a process to its workers.
+throttled_fio()
+{
+	below_fio_start throttled "$1" --size=32m --bs=256k --rw=write --loops=3 \
+		--iodepth=4 --name=io_uring --ioengine=io_uring && below_look throttled &&
+		below_trace 0 writeback/balance_dirty_pages 'pause > 0 && comm ~ "iou-wrk*"' \
+			sched/sched_switch '' &&
+		below_finish throttled && below_traced throttled
+}
+
+throttled_workers()
+{
+	local count ns wakes
+
+	below_draw 6 10
+	ok "the limit of dirty pages is $DRAWN MiB" below_dirty dirty $((DRAWN * 1048576))
+	ok "and that of the background half of it" below_dirty dirty_background $((DRAWN * 524288))
+	below_busy
+	ok "throttled: fio" throttled_fio "$file"
+	below_idle
+	read -r count ns < <(below_times throttled slept balance_dirty_pages)
+	wakes=$(jq '.lost | .unpaired + .wakes' "$BED_DIR/throttled.json")
+	between "$count" 5 1e9 "throttled: $count times"
+	between "$wakes" 0 2 "throttled: hardly any is lost"
+	is $(($(below_sum throttled throttle calls 'io_uring write') + wakes)) "$count" \
+		"throttled: each is in an operation"
+	[ "$wakes" != 0 ] || between "$(below_ratio "$(below_sum throttled throttle self \
+		'io_uring write')" "$ns")" 0.99 1.01 "throttled: for as long as the workers slept"
+	is "$(below_sum throttled 'throttle in a page fault' calls)" 0 \
+		"throttled: none was a page fault"
+	is "$(below_sum throttled 'io_uring write' count 'io_uring write')" \
+		"$(below_fio_job throttled io_uring .write.total_ios)" "throttled: all writes"
+	ok "throttled: the rows add up" below_adds_up throttled
+}
+
 dd if=/dev/zero of="$file" bs=1M count=32 conv=fsync 2>/dev/null || bail_out "no file"
 run direct-1 0.2 --direct=1 --iodepth=1
 run direct-16 0.002 --direct=1 --iodepth=16
@@ -103,4 +139,5 @@ run buffered-16 0.002 --iodepth=16
 in_turns
 held libaio aio
 held io_uring io_uring
+throttled_workers
 done_testing

@@ -14,6 +14,7 @@ BELOW_TRACE=
 BELOW_LOOPS=()
 BELOW_VM_LOCK=
 BELOW_LOOK=() # options of bricktop's
+BELOW_DONE=:  # run with NAME when its load is done and bricktop still looks
 BELOW_SEED=${BELOW_SEED:-4711}
 RANDOM=$((BELOW_SEED % 32768))
 
@@ -177,16 +178,16 @@ below_launch()
 # below_start NAME MODE ARGUMENT...: below.c's load.
 below_start() { below_launch "$1" "$BELOW" "${@:2}"; }
 
-# below_fio NAME FILE OPTION... --name=JOB OPTION...: fio on a file that is there, as one
-# process, under bricktop; NAME.clocks is its report.
-below_fio()
+# below_fio_start NAME FILE OPTION... --name=JOB OPTION...: fio on a file that is there, as one
+# process, waiting for its start; NAME.clocks will be its report.
+below_fio_start()
 {
-	local name=$1
-
-	below_launch "$name" fio --filename="$2" --thread --randseed=1 --allow_file_create=0 \
-		--output-format=json "${@:3}" &&
-		below_look "$name" && below_finish "$name"
+	below_launch "$1" fio --filename="$2" --thread --randseed=1 --allow_file_create=0 \
+		--output-format=json "${@:3}"
 }
+
+# below_fio: the same, and under bricktop.
+below_fio() { below_fio_start "$@" && below_look "$1" && below_finish "$1"; }
 
 # below_fio_job NAME JOB FILTER
 below_fio_job()
@@ -232,6 +233,7 @@ below_finish()
 	echo >"$BED_DIR/$1.go"
 	wait "$pid"
 	status=$?
+	"$BELOW_DONE" "$1"
 	[ "$status" = 0 ] || cat "$BED_DIR/$1.load-err" >&2
 	attach_end "$1-look"
 	jq -c '.targets[0] // .' "$BED_DIR/$1-look.out" >"$BED_DIR/$1.json" || return 1

@@ -60,6 +60,23 @@ cause_throttle()
 	cause_undirty "$?"
 }
 
+# The kernel's workers write for it, and are held back. They take one write of a file at a
+# time, so most of what an operation waits for is its turn.
+cause_throttle_uring()
+{
+	local mib depth bs
+
+	draw mib 4 24
+	draw depth 2 16
+	pick bs 64k 128k 256k
+	CASE="io_uring writes $bs, $depth in flight, $mib MiB may be dirty"
+	WANTED='^throttle |^aio io_uring write$'
+	cause_xfs "$1" 4g && cause_dirty "$mib" &&
+		cause_fio "$1" --size=600m --rw=write --bs="$bs" --ioengine=io_uring \
+			--iodepth="$depth" && cause_watch_process "$1"
+	cause_undirty "$?"
+}
+
 cause_device()
 {
 	local jobs iops

@@ -86,6 +86,22 @@ static void test_uring(void)
 	snapshot_free(s);
 }
 
+/* A worker is held back with one write, and the others of the file wait for it. */
+static void test_workers(void)
+{
+	static const struct row write[] = { { 0, "io_uring write", "aio", 6000 },
+					    { 1, "io_uring submit", "aio", 20 },
+					    { 1, "throttle", "throttle", 800 },
+					    END };
+	static const struct row enter[] = { { 0, "io_uring_enter", "syscall", 200 }, END };
+	struct snapshot *s = async_process("io_uring write", "io_uring_enter", 10000, write, enter);
+
+	judge_is(s, 0, "aio io_uring write medium", "what waits for workers");
+	ok(has_evidence(s, 0, "dirty pages (throttle) for 80 % of the window"),
+	   "and what those wait for");
+	snapshot_free(s);
+}
+
 /* What submitting waits for is told apart in the call only. */
 static void test_libaio(void)
 {
@@ -135,6 +151,7 @@ int main(void)
 	is_str(s->targets[0].causes[0].cause, "not-enough-data", "none");
 	snapshot_free(s);
 	test_uring();
+	test_workers();
 	test_libaio();
 	test_unknown_below();
 	return tap_done();
