@@ -37,6 +37,11 @@ def with_bricktop(measure, target, work, secs, args=(), env=None):
     return figures, sum(share * secs for share, secs in shares) / sum(secs for _, secs in shares)
 
 
+def percent(logs):
+    """Middle, low and high of these logarithms, as what there is more, in %."""
+    return tuple(100 * (math.exp(log) - 1) for log in trimmed_interval(logs))
+
+
 class Arms:
     """measure() gives the figures of a slice: {what: number}; an arm does so with its tool attached
     and gives (figures, what the tool said of its own cost in % or None)."""
@@ -74,8 +79,12 @@ class Arms:
 
     def overhead(self, name, what):
         """In %, what this figure of an arm is more than without it: middle, low and high."""
-        logs = trimmed_interval([ratio[what] for ratio in self.ratios[name]])
-        return tuple(100 * (math.exp(log) - 1) for log in logs)
+        return percent([ratio[what] for ratio in self.ratios[name]])
+
+    def beside(self, name, other, what):
+        """The same, of one arm against another one of the same rounds."""
+        return percent([one[what] - two[what]
+                        for one, two in zip(self.ratios[name], self.ratios[other])])
 
     def said_pct(self, name):
         """What the tool said, as overhead: of what there would be without it. None: nothing."""

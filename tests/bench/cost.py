@@ -17,7 +17,8 @@ from arms import NONE, Arms, wanted, with_bricktop
 from sample import Bpftrace, Tool, cpu_per_op, interval
 
 SCRIPT = "bpftrace script"
-AIMS_PCT = {"E0": 0.5, "E0+walk": 5.0, "all layers": 15.0}
+ALL, SLOW = "all layers", "all layers and --slow"
+AIMS_PCT = {"E0": 0.5, "E0+walk": 5.0, ALL: 15.0}
 
 
 class Brick:
@@ -78,7 +79,7 @@ class Brick:
 
     def arms(self):
         arms = {"E0": self.e0, "E0+walk": self.walk, "walk and system calls": self.system_calls,
-                "all layers": self.all_layers, "all layers and --slow": self.slow}
+                ALL: self.all_layers, SLOW: self.slow}
         if self.profile:
             arms["volume profile"] = self.volume_profile
         if shutil.which("bpftrace"):
@@ -125,6 +126,11 @@ def table(bench):
               f"{theirs:+.1f} % by the bpftrace script")
         if ours > theirs:
             missed.append("cheapest with per-layer numbers")
+    if {ALL, SLOW} <= bench.ratios.keys():
+        mean, low, high = bench.beside(SLOW, ALL, "cpu")
+        print(f"\nkeeping slow operations whole costs {mean:+.1f} % ({low:+.1f} ... {high:+.1f})")
+        if low > 0:
+            missed.append("--slow costs nothing beside all layers")
     return missed
 
 
