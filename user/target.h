@@ -26,6 +26,8 @@ struct target {
 	char xlators[4096];   /* ids in graph order, top first, joined by " > " */
 	char comm[16];
 	char problem[256]; /* why it cannot be attached to; "" where it can */
+	/* of a mount: processes behind it that are targets, too, and those that are not */
+	unsigned int n_procs, n_left_out, n_unreadable;
 };
 
 struct target_list {
@@ -46,6 +48,12 @@ void target_list_free(struct target_list *list);
  */
 int target_resolve(const struct target_list *list, const char *word, struct target *ret_target,
 		   char *err, size_t err_size);
+
+/*
+ * A process as TARGET_PROCESS, whatever it is; with its problem where it may not be read. -ENOENT:
+ * there is none; -EINVAL: nothing to attach to, and err says why.
+ */
+int target_of_process(pid_t pid, struct target *ret_target, char *err, size_t err_size);
 
 /* "perfvol:/bricks/b1", "client perfvol on /mnt" ... into buf; returns buf. */
 const char *target_describe(const struct target *t, char *buf, size_t size);

@@ -222,18 +222,14 @@ static pid_t read_tgid(pid_t tid)
 	return tgid;
 }
 
-/* Any other process, by its pid. -EINVAL: there is one of that number, but not to attach to. */
-static int resolve_process(const char *word, struct target *ret_target, char *err, size_t err_size)
+int target_of_process(pid_t pid, struct target *ret_target, char *err, size_t err_size)
 {
-	struct target t = { .kind = TARGET_PROCESS, .volume = "-", .version = "-" };
+	struct target t = { .kind = TARGET_PROCESS, .pid = pid, .volume = "-", .version = "-" };
 	struct procmem *pm = NULL;
 	char path[32];
 	pid_t tgid;
 	int ret;
 
-	if (!is_number(word) || atoi(word) <= 0)
-		return -ENOENT;
-	t.pid = atoi(word);
 	snprintf(path, sizeof(path), "/proc/%d", (int)t.pid);
 	if (access(path, F_OK))
 		return -ENOENT;
@@ -258,6 +254,14 @@ static int resolve_process(const char *word, struct target *ret_target, char *er
 	read_comm(t.pid, t.comm, sizeof(t.comm));
 	*ret_target = t;
 	return 0;
+}
+
+/* Any other process, by its pid. */
+static int resolve_process(const char *word, struct target *ret_target, char *err, size_t err_size)
+{
+	if (!is_number(word) || atoi(word) <= 0)
+		return -ENOENT;
+	return target_of_process(atoi(word), ret_target, err, err_size);
 }
 
 /* Any other mount, by its place, of what lies on a block device. */

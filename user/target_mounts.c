@@ -75,7 +75,8 @@ static int parse_line(char *line, struct mount_entry *ret_entry)
 		fields[n++] = f;
 	while (dash < n && strcmp(fields[dash], "-"))
 		dash++;
-	if (dash + 2 >= n || sscanf(fields[2], "%u:%u", &m.major, &m.minor) != 2)
+	if (dash + 2 >= n || sscanf(fields[0], "%u", &m.id) != 1 ||
+	    sscanf(fields[2], "%u:%u", &m.major, &m.minor) != 2)
 		return -EINVAL;
 	m.root = copy_field(fields[3]);
 	m.path = copy_field(fields[4]);
@@ -133,12 +134,19 @@ int mounts_parse(const char *text, size_t len, struct mount_list *ret_list)
 
 int mounts_load(pid_t pid, struct mount_list *ret_list)
 {
-	char path[40], *text = NULL;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
+	return mounts_load_file(path, ret_list);
+}
+
+int mounts_load_file(const char *path, struct mount_list *ret_list)
+{
+	char *text = NULL;
 	size_t have = 0, capacity = 0;
 	ssize_t n = 1;
 	int fd, err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

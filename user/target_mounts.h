@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct mount_entry {
+	unsigned int id; /* of the mount: another one in each namespace */
 	unsigned int major, minor;
 	char *root;   /* of the file system: "/" unless it is a bind mount */
 	char *path;   /* where it is mounted */
@@ -25,6 +26,7 @@ struct mount_list {
 /* In mount order. 0 or -errno; lines that are not understood are left out. Pure. */
 int mounts_parse(const char *text, size_t len, struct mount_list *ret_list);
 int mounts_load(pid_t pid, struct mount_list *ret_list);
+int mounts_load_file(const char *path, struct mount_list *ret_list);
 void mounts_free(struct mount_list *list);
 
 /* The mount that holds path: the longest prefix, the latest of equals; NULL where none does. */

@@ -244,6 +244,7 @@ static void test_mounts(void)
 	if (!is_int((long long)mounts.n, 4, "lines that make sense"))
 		return;
 	is_str(mounts.m[1].path, "/bricks x", "a blank in a path");
+	is_int(mounts.m[1].id, 23, "a mount's number");
 	is_str(mounts.m[2].source, "host:/v\\ol", "a backslash in a source");
 	is_str(mounts.m[3].root, "/sub", "a bind mount's root");
 	is_str(mounts_find(&mounts, "/bricks x/b1")->source, "/dev/sdb", "by path");
