@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "model.h"
+#include "target_holders.h"
 #include "text.h"
 
 /* How long a FIFO's reader is waited for: two seconds. */
@@ -129,10 +131,33 @@ static int keep_traceable(struct target_list *list)
 	return OPTS_EXIT_RUNTIME;
 }
 
-/* The one target that a word means. */
-static int keep_named(struct target_list *list, const char *word)
+/*
+ * The one target of *list, and behind a mount those who use it; all are what there is. Who uses it
+ * is not needed to show the mount.
+ */
+static int add_users(struct target_list *list, const struct target_list *all)
+{
+	struct target_list more;
+	int ret;
+
+	if (list->t[0].kind != TARGET_XFS)
+		return 0;
+	ret = target_add_holders(TARGET_PROC, all, &list->t[0], WIRE_MAX_TARGETS, &more);
+	if (!ret) {
+		target_list_free(list);
+		*list = more;
+	} else if (ret != -ENOENT) {
+		app_complain("cannot look for processes that use '%s': %s", list->t[0].path,
+			     strerror(-ret));
+	}
+	return ret == -ENOMEM ? OPTS_EXIT_RUNTIME : 0;
+}
+
+/* The one target that a word means; users: and those who use it. */
+static int keep_named(struct target_list *list, const char *word, bool users)
 {
 	struct target *one = malloc(sizeof(*one));
+	struct target_list found = { one, 1 };
 	bool blind = is_blind(list);
 	char err[1024], real[PATH_MAX], real_err[1024];
 	int ret;
@@ -143,7 +168,6 @@ static int keep_named(struct target_list *list, const char *word)
 	if (ret == -ENOENT && realpath(word, real) &&
 	    !target_resolve(list, real, one, real_err, sizeof(real_err)))
 		ret = 0; /* a relative path, or one with symbolic links */
-	target_list_free(list);
 	if (ret) {
 		free(one);
 		if (ret == -ENOENT && blind)
@@ -151,9 +175,10 @@ static int keep_named(struct target_list *list, const char *word)
 		app_complain("%s", err);
 		return OPTS_EXIT_RUNTIME;
 	}
-	list->t = one;
-	list->n = 1;
-	return 0;
+	ret = users ? add_users(&found, list) : 0;
+	target_list_free(list);
+	*list = found;
+	return ret;
 }
 
 int app_targets(const struct opts *opts, struct target_list *ret_list)
@@ -165,7 +190,8 @@ int app_targets(const struct opts *opts, struct target_list *ret_list)
 		app_complain("cannot look for targets in /proc: %s", strerror(-ret));
 		return OPTS_EXIT_RUNTIME;
 	}
-	status = opts->target ? keep_named(&list, opts->target) : keep_traceable(&list);
+	status = opts->target ? keep_named(&list, opts->target, opts->command == OPTS_ATTACH) :
+				keep_traceable(&list);
 	if (status)
 		target_list_free(&list);
 	else

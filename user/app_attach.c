@@ -125,7 +125,7 @@ static int open_sink(struct run *r)
 {
 	struct sink_config config = {
 		.json = r->opts->json,
-		.json_lines = r->opts->all || r->opts->interval_ns,
+		.json_lines = r->opts->all || r->opts->interval_ns || r->session->n_targets > 1,
 		.version = opts_version(),
 	};
 	int ret;
@@ -319,7 +319,7 @@ static int put_probes_in(struct run *r)
 	};
 	int ret;
 
-	if (r->opts->memory_only && !r->session->n_procs)
+	if (r->opts->memory_only && r->session->n_host)
 		return model_feed_off(r->session->model, "devices",
 				      "--memory-only: without probes "
 				      "nothing is known of them");

@@ -101,6 +101,7 @@ int model_set_target(struct model *m, unsigned int idx, const struct model_targe
 	model_text_set(tgt->version, sizeof(tgt->version), t->version);
 	model_text_set(tgt->layout, sizeof(tgt->layout), t->layout);
 	tgt->pid = t->pid;
+	tgt->n_procs = t->n_procs;
 	tgt->root = t->root;
 	m->targets[idx] = tgt;
 	return 0;

@@ -34,7 +34,8 @@ struct model_node {
 struct model_target {
 	char kind[16], name[512], device[256], fstype[32], version[32], layout[32];
 	int pid;
-	enum wire_root root; /* of its requests: WIRE_ROOT_BRICK or WIRE_ROOT_CLIENT */
+	unsigned int n_procs; /* of a mount: processes behind it that are targets of their own */
+	enum wire_root root;  /* of its requests: WIRE_ROOT_BRICK or WIRE_ROOT_CLIENT */
 	const struct model_node *nodes;
 	size_t n_nodes;
 };

@@ -114,6 +114,7 @@ struct model_threads {
 struct model_tgt {
 	char kind[16], name[512], device[256], fstype[32], version[32], layout[32];
 	int pid;
+	unsigned int n_procs;
 	enum wire_root root;
 	struct model_graph graph;
 	struct model_in_flight in_flight[GLUSTER_MAX_FOP];

@@ -76,6 +76,7 @@ static void fill_target(const struct model *m, const struct model_tgt *t, struct
 	model_text_set(st->version, sizeof(st->version), t->version);
 	model_text_set(st->layout, sizeof(st->layout), t->layout);
 	st->pid = t->pid;
+	st->n_procs = t->n_procs;
 	st->gone = t->gone;
 	st->gone_after_secs = gone_after(m, t);
 	st->restarts = t->restarts;

@@ -96,12 +96,13 @@ static void keep_name(void *arg, unsigned int target, unsigned int layer, const 
 static int add_plain_process(struct session *s, size_t idx)
 {
 	const struct target *t = &s->targets[idx];
-	struct model_target mt = { .pid = t->pid, .root = WIRE_ROOT_LOCAL };
+	struct model_target mt = { .pid = t->pid, .version = "-", .layout = "-" };
 
+	mt.root = WIRE_ROOT_LOCAL;
 	snprintf(mt.kind, sizeof(mt.kind), "%s", target_kind_name(t->kind));
-	snprintf(mt.version, sizeof(mt.version), "-");
-	snprintf(mt.layout, sizeof(mt.layout), "-");
 	snprintf(mt.name, sizeof(mt.name), "%s", t->comm);
+	snprintf(mt.device, sizeof(mt.device), "%s", t->device);
+	snprintf(mt.fstype, sizeof(mt.fstype), "%s", t->fstype);
 	return model_set_target(s->model, (unsigned int)idx, &mt, NULL);
 }
 
@@ -208,7 +209,7 @@ static int group(struct session *s)
 	return 0;
 }
 
-/* One of several processes that cannot be had does not keep the others from being measured. */
+/* A process that cannot be had does not keep others, or their mount, from being measured. */
 static int open_all(struct session *s, char *err, size_t err_size)
 {
 	char line[512], what[64];
@@ -232,7 +233,7 @@ static int open_all(struct session *s, char *err, size_t err_size)
 		if (!failed++)
 			snprintf(err, err_size, "%s", line);
 	}
-	return failed && failed == s->n_procs ? last : 0;
+	return failed && failed == s->n_procs && !s->n_host ? last : 0;
 }
 
 /* As many as the programs have room for. */

@@ -169,7 +169,9 @@ int session_snapshot(struct session *s, bool memory_only, bool lifetime,
 /* A process ended (its pidfd became readable). */
 void session_proc_gone(struct session *s, struct session_proc *p);
 
-/* No process is left; then *ret_last is the one that ended last. */
+/*
+ * No process is left, nor a device or a mount; then *ret_last is the process that ended last.
+ */
 bool session_all_gone(const struct session *s, const struct session_proc **ret_last);
 
 /*

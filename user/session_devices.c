@@ -115,6 +115,29 @@ void session_show_all_devices(struct session *s)
 
 /* ---- targets that are no process --------------------------------------- */
 
+/* Processes with files open on a mount that are no targets. */
+static void tell_others(struct session *s, size_t idx)
+{
+	const struct target *t = &s->targets[idx];
+	char line[160];
+
+	if (t->n_left_out) {
+		snprintf(line, sizeof(line),
+			 "%u more with open files are not looked at: of at most %d targets at "
+			 "once these have done the most I/O",
+			 t->n_left_out, WIRE_MAX_TARGETS);
+		(void)model_feed_off_target(s->model, (int)idx, "processes", line);
+	}
+	if (t->n_unreadable) {
+		snprintf(line, sizeof(line),
+			 "what %u of them %s open may not be read: this needs CAP_SYS_PTRACE over "
+			 "%s",
+			 t->n_unreadable, t->n_unreadable == 1 ? "has" : "have",
+			 t->n_unreadable == 1 ? "it" : "them");
+		(void)model_feed_off_target(s->model, (int)idx, "other processes", line);
+	}
+}
+
 int session_add_host_targets(struct session *s)
 {
 	int ret = 0;
@@ -122,7 +145,7 @@ int session_add_host_targets(struct session *s)
 	/* sorted by process: those without come first */
 	for (size_t i = 0; i < s->n_targets && !s->targets[i].pid && !ret; i++) {
 		const struct target *t = &s->targets[i];
-		struct model_target mt = { .root = WIRE_ROOT_LOCAL };
+		struct model_target mt = { .root = WIRE_ROOT_LOCAL, .n_procs = t->n_procs };
 
 		snprintf(mt.kind, sizeof(mt.kind), "%s", target_kind_name(t->kind));
 		snprintf(mt.name, sizeof(mt.name), "%.*s", (int)sizeof(mt.name) - 1, t->path);
@@ -131,6 +154,7 @@ int session_add_host_targets(struct session *s)
 		snprintf(mt.version, sizeof(mt.version), "-");
 		snprintf(mt.layout, sizeof(mt.layout), "-");
 		ret = model_set_target(s->model, (unsigned int)i, &mt, NULL);
+		tell_others(s, i);
 		s->n_host++;
 	}
 	return ret;

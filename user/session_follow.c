@@ -40,7 +40,8 @@ bool session_all_gone(const struct session *s, const struct session_proc **ret_l
 	const struct session_proc *last = s->procs;
 	size_t i;
 
-	if (!s->n_procs)
+	/* a device or a mount stays, whoever goes */
+	if (!s->n_procs || s->n_host)
 		return false;
 	for (i = 0; i < s->n_procs; i++) {
 		if (!s->procs[i].gone)
@@ -124,13 +125,19 @@ static bool follow_one(struct session *s, struct session_proc *p, const struct t
 	return true;
 }
 
+/* It went, and may be found again: a plain process has nothing to be known by. */
+static bool is_missed(const struct session *s, const struct session_proc *p)
+{
+	return p->gone && s->targets[p->first].kind != TARGET_PROCESS;
+}
+
 size_t session_follow(struct session *s)
 {
 	struct target_list now = { 0 };
 	uint64_t at = clock_mono_ns(), wait;
 	size_t i, n = 0;
 
-	for (i = 0; i < s->n_procs && !s->procs[i].gone; i++)
+	for (i = 0; i < s->n_procs && !is_missed(s, &s->procs[i]); i++)
 		;
 	if (i == s->n_procs || at < s->next_follow_ns || target_scan(&now))
 		return 0;
@@ -139,7 +146,7 @@ size_t session_follow(struct session *s)
 	for (; i < s->n_procs; i++) {
 		struct session_proc *p = &s->procs[i];
 
-		if (p->gone && s->targets[p->first].kind != TARGET_PROCESS)
+		if (is_missed(s, p))
 			n += follow_one(s, p, &now);
 	}
 	target_list_free(&now);

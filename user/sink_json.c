@@ -260,6 +260,8 @@ static json_t *target_json(struct builder *b, const struct snap_target *t)
 	put_str(b, o, "kind", t->kind);
 	put_str(b, o, "name", t->name);
 	put(b, o, "pid", t->pid > 0 ? json_integer(t->pid) : json_null());
+	if (!strcmp(t->kind, "xfs"))
+		put_u64(b, o, "processes", t->n_procs);
 	put_str(b, o, "version", t->version);
 	put_str(b, o, "layout", t->layout);
 	put_str(b, o, "device", t->device);

@@ -41,6 +41,9 @@ static void put_header(FILE *out, const struct snapshot *snap, const struct snap
 	if (t->device[0])
 		sink_fmt_flow_item(&flow, 2, "%s on %s", t->fstype[0] ? t->fstype : "file system",
 				   t->device);
+	if (t->n_procs)
+		sink_fmt_flow_item(&flow, 2, "%u process%s with open files", t->n_procs,
+				   t->n_procs == 1 ? "" : "es");
 	if (snap->window_secs > 0)
 		sink_fmt_flow_item(&flow, 3, "%.1f s", snap->window_secs);
 	if (!snap->memory_only || t->cost.target_pct.valid)

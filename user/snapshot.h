@@ -279,7 +279,8 @@ struct snap_target {
 	char name[512];      /* "perfvol:/bricks/b1" */
 	char device[256], fstype[32], version[32], layout[32];
 	int pid;
-	bool gone;                       /* the process ended, and has not come back */
+	unsigned int n_procs; /* of a mount: processes behind it, each a target of its own */
+	bool gone;            /* the process ended, and has not come back */
 	struct snap_num gone_after_secs; /* from the window's begin; not where it was before */
 	unsigned int restarts;           /* times it was followed to a new pid */
 	struct snap_num sum_check_pct;

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # bricktop: parallel
-# bricktop: timeout 180
+# bricktop: timeout 240
 # shellcheck disable=SC2153 # bed.sh sets BED_<NAME>_*
 # shellcheck disable=SC2317,SC2016 # functions are called through ok; $ of jq
 #
 # The table of the host's block devices: between two points at which nothing moves, its
 # requests, bytes and merges are the kernel's own to the last one, and its times are the
 # kernel's; a request that is done in parts is one request; a device without requests is
-# counted by bios; the devices below a target are named, and no others are shown.
+# counted by bios; the devices below a target are named, and no others are shown. Processes
+# that have files open on a mount are reported with it, and no others.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 e2e_begin
@@ -192,7 +193,63 @@ text=$(cat "$BED_DIR/text.out")
 like "$text" "^xfs $BED_DISK_XFS +xfs on $BED_DISK_DEV" 'the mount stands above it'
 like "$text" $'\n'"devices .*"$'\n'"$disk .* on .*busy [0-9.]+ %" 'the table is there'
 like "$text" $'\n''  write +[0-9.,k]+ +[0-9.]+[kM]B +[0-9.]+kB +[0-9.]+[um]?s' 'with its rows'
-unlike "$text" 'no operation finished|in this process' 'and nothing of a process'
+unlike "$text" 'no operation finished|in this process|open files|pid ' 'and nothing of a process'
+
+# ---- processes behind a mount -----------------------------------------------
+# writer NAME DIRECTORY [FIO OPTION]...: a process with a file open there, which becomes a
+# fio, the same process, when its FIFO says so. WRITER_IN=ns: where its mounts
+# have other numbers.
+writer()
+{
+	mkfifo "$BED_DIR/$1.go" && bed_launch "$1" ${WRITER_IN:+unshare -m} bash -c '
+		exec 9>"$2/$1.held" && echo ready && read -r _ <"$3/$1.go" &&
+			exec fio --name="$1" --directory="$2" --output="$3/$1.json" "${@:4}"' \
+		bash "$1" "$2" "$BED_DIR" --output-format=json --thread=1 --ioengine=psync \
+		--randseed=4711 --rw=randwrite --bs=4k --fallocate=none --invalidate=0 \
+		"${@:3}" && bed_poll 10 test -s "$BED_DIR/$1.out"
+}
+
+# behind PID FILTER: of that process's report.
+behind()
+{
+	jq -r --argjson pid "$1" "def writes: .ops[] | select(.op == \"pwrite64\");
+		select(.target.pid == \$pid) | $2" "$BED_DIR/behind.out"
+}
+
+mkdir "$BED_DIR/elsewhere"
+ok 'a process has a file open on the mount' writer one "$BED_DISK_XFS" --direct=1 --size=2m
+WRITER_IN=ns ok 'so has another, in a mount namespace of its own' writer two "$BED_DISK_XFS" \
+	--direct=1 --size=1m
+ok 'a third one has not' writer three "$BED_DIR/elsewhere" --size=1m
+ok 'attach to the mount' attach_start behind "$BED_DISK_XFS" --json -d 60
+for name in one two three; do
+	ok "$name goes to work" timeout 10 bash -c 'echo >"$1"' bash "$BED_DIR/$name.go"
+done
+for name in one two three; do
+	ok "$name has done it" bed_poll 30 bed_gone "$(bed_get "$name" PID)"
+done
+nok 'the measurement goes on without them' bed_gone "$BED_BEHIND_PID"
+attach_end behind
+is "$ATTACH_STATUS $ATTACH_ERR" '0 ' 'it ends well'
+is "$(jq -sr 'map(.target | [.kind, .pid // 0]) | sort | @json' "$BED_DIR/behind.out")" \
+	"$(jq -nc --args '[["xfs", 0]] + ($ARGS.positional | map(["process", tonumber])) | sort' \
+		"$BED_ONE_PID" "$BED_TWO_PID")" \
+	'the mount and the two are reported'
+is "$(jq -r 'select(.target.kind == "xfs") | [.target.processes, .devices[0].name] | @json' \
+	"$BED_DIR/behind.out")" "[2,\"$disk\"]" 'the mount says how many these are'
+for name in one two; do
+	pid=$(bed_get "$name" PID)
+	count=$(bed_fio_count "$name" write)
+	is "$(behind "$pid" 'writes | [.count, .bytes] | @csv')" "$count,$((count * 4096))" \
+		"$name: writes are those of fio"
+	is "$(behind "$pid" '[writes.layers[] | select(.id == "xfs") | .count] | add')" "$count" \
+		"$name: all of them in XFS"
+	# one that is done before its thread goes to sleep for it was not waited for
+	between "$(behind "$pid" '[writes.layers[] | select(.id == "block device") | .count] |
+		add')" $((count * 9 / 10)) 1e9 "$name: which waited for the device"
+	is "$(behind "$pid" '[.target.device, .target.gone, .devices[0].name] | @csv')" \
+		"\"$BED_DISK_DEV\",true,\"$disk\"" "$name: its device is the mount's"
+done
 
 sleep 60 &
 sleeper=$!

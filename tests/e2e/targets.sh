@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# bricktop: timeout 180
+# bricktop: timeout 240
 # shellcheck disable=SC2153,SC2317 # bed.sh sets BED_<NAME>_*; functions are called through ok
 #
 # What the target does while it is watched: it ends, is killed, comes back under a
@@ -159,6 +159,22 @@ test_process()
 		.count] | add // 0')" 10 1e9 "process: its file operations are counted"
 }
 
+# A brick has its file system open: with the mount it is reported as the brick that it is.
+test_mount()
+{
+	ok "mount: attached" attach_start mount "$BED_B1_XFS" -d 60 --json || return 1
+	load
+	attach_end mount
+	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' "mount: it ends well"
+	is "$(figure mount '"\(.target.kind) \(.target.pid) \(.target.processes)"')" \
+		$'xfs null 1\nbrick '"$BED_B1_PID"' null' "mount: with the brick on it"
+	jq -c 'select(.target.kind == "brick")' "$BED_DIR/mount.out" >"$BED_DIR/its.out"
+	for op in read write; do
+		is "$(users its $op)" "$(bed_fio_count room $op)" "mount: ${op}s of the brick"
+	done
+	ok "mount: no instruction is left" attach_clean "$BED_B1_PID"
+}
+
 # One that does nothing with files, and is no GlusterFS.
 test_idle()
 {
@@ -181,6 +197,7 @@ test_end KILL || fail "a brick that is killed"
 test_restart volume "$BED_B1_VOLUME" || fail "followed by its volume"
 test_restart path "$BED_B1_PATH" || fail "followed by its path"
 test_restart pid "$BED_B1_PID" || fail "followed by its pid"
+test_mount || fail "the mount of a brick"
 test_stopped || fail "a stopped brick"
 test_process || fail "a plain process"
 test_idle

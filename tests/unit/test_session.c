@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * test_session.c: an investigation of which not all can be had: processes that have ended, whose
- * number another one has got, more targets than there is room for. What is left is measured, and
- * what is not is told. The processes are this one and its children; no probe is put in.
+ * number another one has got, more targets than there is room for, a mount whose processes go. What
+ * is left is measured, and what is not is told. The processes are this one and its children; no
+ * probe is put in.
  */
 #include "session.h"
 
@@ -115,6 +116,36 @@ static void test_too_many(void)
 	free(t);
 }
 
+/* A mount is there whoever uses it, and says whom it lacks. */
+static void test_mount(void)
+{
+	const struct session_proc *last;
+	struct target t[2];
+	struct session *s;
+	char err[512];
+	pid_t pid = child_start();
+
+	describe(&t[0], pid);
+	memset(&t[1], 0, sizeof(t[1]));
+	t[1].kind = TARGET_XFS;
+	t[1].n_procs = 1;
+	t[1].n_left_out = 7;
+	t[1].n_unreadable = 1;
+	is_int(open_session(t, 2, &s, err, sizeof(err)), 0, "a mount and who uses it");
+	is_str(err, "", "nothing is missing");
+	is_report(s, 2, "7 more with open files", "mount");
+	is_report(s, 2, "what 1 of them has open may not be read", "mount");
+	child_end(pid);
+	session_proc_gone(s, &s->procs[0]);
+	ok(!session_all_gone(s, &last), "the mount stays when its process goes");
+	is_int((long long)session_follow(s), 0, "a plain process is not looked for");
+	is_int((long long)s->next_follow_ns, 0, "nor is /proc");
+	session_close(s);
+	is_int(open_session(t, 2, &s, err, sizeof(err)), 0, "it ended before");
+	is_report(s, 1, "cannot be watched", "mount alone");
+	session_close(s);
+}
+
 /* Windows that follow each other have no time between them. */
 static void test_windows(void)
 {
@@ -146,6 +177,7 @@ int main(void)
 	test_ended();
 	test_recycled();
 	test_too_many();
+	test_mount();
 	test_windows();
 	return tap_done();
 }

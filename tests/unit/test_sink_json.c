@@ -171,6 +171,25 @@ static void test_missing_is_null(void)
 	snapshot_free(snap);
 }
 
+/* How many processes are behind it is a mount's, also where there is none. */
+static void test_mount(void)
+{
+	struct snapshot *snap = snapshot_chain();
+	char *text = render(snap, true);
+
+	ok(!strstr(text, "\"processes\""), "a brick has no processes behind it");
+	free(text);
+	SET(snap->targets[0].kind, "xfs");
+	text = render(snap, true);
+	ok(strstr(text, "\"processes\":0,"), "a mount may have none");
+	free(text);
+	snap->targets[0].n_procs = 3;
+	text = render(snap, true);
+	ok(strstr(text, "\"processes\":3,"), "or some");
+	free(text);
+	snapshot_free(snap);
+}
+
 static void test_memory_has_no_quantiles(void)
 {
 	struct snapshot *snap = snapshot_memory();
@@ -302,6 +321,7 @@ int main(void)
 	test_contract();
 	test_golden();
 	test_missing_is_null();
+	test_mount();
 	test_memory_has_no_quantiles();
 	test_lines();
 	test_off();

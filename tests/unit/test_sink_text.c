@@ -154,6 +154,28 @@ static void test_no_ops(void)
 	snapshot_free(snap);
 }
 
+/* A mount's head says how many processes it has; one without has nothing to say. */
+static void test_mount(void)
+{
+	struct sink_style st = { .columns = 100 };
+	struct snapshot *snap = snapshot_process();
+	struct snap_target *t = &snap->targets[0];
+	static const char *const words[] = { "", "  1 process with", "  2 processes with" };
+
+	SET(t->kind, "xfs");
+	SET(t->name, "/bricks");
+	t->pid = 0;
+	t->n_ops = 0;
+	for (t->n_procs = 0; t->n_procs < 3; t->n_procs++) {
+		char *text = render(snap, &st);
+
+		ok(strstr(text, words[t->n_procs]), "a mount with %u processes", t->n_procs);
+		ok(!t->n_procs == !strstr(text, "open files"), "says so");
+		free(text);
+	}
+	snapshot_free(snap);
+}
+
 static void test_missing_is_a_dash(void)
 {
 	struct sink_style st = { .columns = 100 };
@@ -370,6 +392,7 @@ int main(void)
 	test_reports();
 	test_narrow();
 	test_no_ops();
+	test_mount();
 	test_missing_is_a_dash();
 	test_indentation();
 	test_top();
