@@ -25,7 +25,7 @@ static const struct {
 	double high_share, high_margin, high_requests, high_coverage_pct, high_unsplit, high_lost;
 	double high_bias, high_unwalked, max_parallel, medium_share, medium_margin;
 	double file_share, file_slowdown, file_others;
-	double tail_requests, tail_ratio, tail_ns, tail_share, pending_ns, stuck_ns, long_stuck_ns;
+	double tail_requests, tail_ratio, tail_ns, tail_share, long_ns, stuck_ns, long_stuck_ns;
 } limits = {
 	/* ---- less than this is not enough data ---- */
 	.min_secs = 1,          /* counters are read about once a second */
@@ -62,9 +62,9 @@ static const struct {
 	.tail_requests = 1000, /* ten of them are beyond the 99th percentile */
 	.tail_ratio = 5,       /* p99 to p50 */
 	.tail_ns = 2e6,        /* quicker ones hurt nobody */
-	.tail_share = 0.5,     /* a layer's p99 to the operation's */
-	.pending_ns = 1e9,     /* in flight for so long: nothing that is well takes that */
-	.stuck_ns = 5e9,       /* in flight for so long: longer than a sick disk's retries */
+	.tail_share = 0.5,     /* a layer's p99 to the operation's; likewise of their slowest */
+	.long_ns = 1e9,  /* one of them, ended or in flight: nothing that is well takes that */
+	.stuck_ns = 5e9, /* in flight for so long: longer than a sick disk's retries */
 	.long_stuck_ns = 30e9, /* beyond the timeouts of disks and networks */
 };
 
@@ -352,61 +352,106 @@ static bool add_file(const struct verdict_case *c, struct snap_target *t)
 
 /* ---- the slowest requests ---------------------------------------------- */
 
-/* The layer whose own slowest passages are as long as the operation's slowest requests. */
-static const struct snap_layer *find_tail(const struct snap_op *op)
+/* Who waits for a lock, or on a ring for whatever comes, may do so for long, and by right. */
+static bool waits_by_right(const char *op)
 {
+	static const char *const ops[] = { "lk",      "inodelk",  "finodelk",
+					   "entrylk", "fentrylk", "io_uring_enter" };
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (!strcmp(op, ops[i]))
+			return true;
+	return false;
+}
+
+/* The operation with the longest request, where that is longer than any should be; NULL: none. */
+static const struct snap_op *find_long(const struct verdict_case *c)
+{
+	const struct snap_op *worst = NULL;
+
+	for (size_t i = 0; i < c->t->n_ops; i++) {
+		const struct snap_op *op = &c->t->ops[i];
+
+		if (!verdict_is_user(c->t, op) || !op->incl.has_quantiles ||
+		    op->incl.max < limits.long_ns || waits_by_right(op->op))
+			continue;
+		if (!worst || op->incl.max > worst->incl.max)
+			worst = op;
+	}
+	return worst;
+}
+
+/* How long the slowest took: one by itself, or one in a hundred. */
+static double slowest_ns(const struct snap_dist *d, bool single)
+{
+	return single ? d->max : d->p99;
+}
+
+/*
+ * The layer whose own slowest passages are as long as the operation's slowest requests. What most
+ * requests do not meet says nothing about one in a hundred, but a single one may have met it.
+ */
+static const struct snap_layer *find_tail(const struct snap_op *op, bool single)
+{
+	const uint64_t enough = single ? 1 : (op->count - op->uncovered) / 2;
+	const double all_ns = slowest_ns(&op->incl, single);
 	const struct snap_layer *worst = NULL;
+	double worst_ns = 0;
 
 	for (size_t i = 0; i < op->n_layers; i++) {
 		const struct snap_layer *l = &op->layers[i];
+		double ns = slowest_ns(&l->self, single);
 
 		if (l->state == SNAP_OFF || !l->self.valid || !l->self.has_quantiles ||
-		    l->self.count < (op->count - op->uncovered) / 2 || verdict_row_of(l)->no_tail)
+		    l->self.count < enough || verdict_row_of(l)->no_tail || ns <= worst_ns)
 			continue;
-		if (!worst || l->self.p99 > worst->self.p99)
-			worst = l;
+		worst = l;
+		worst_ns = ns;
 	}
-	return worst && worst->self.p99 >= limits.tail_share * op->incl.p99 ? worst : NULL;
+	return worst && worst_ns >= limits.tail_share * all_ns ? worst : NULL;
 }
 
-/* Where the slowest requests have another cause than the mean. */
-static void add_tail(const struct verdict_case *c, struct snap_target *t)
+/* -> whether it was named: not where it is a cause already, or no layer explains it. */
+static bool add_slowest(struct snap_target *t, const struct snap_op *op, bool single)
 {
-	const struct snap_op *op = c->slowest_op;
-	const struct snap_layer *l = op ? find_tail(op) : NULL;
+	const struct snap_layer *l = find_tail(op, single);
 	const struct verdict_row *row = l ? verdict_row_of(l) : NULL;
+	const char *which = single ? "the slowest" : "p99";
 	struct snap_cause *cause;
-	char p50[16], p99[16], own[16];
+	char p50[16], all[16], own[16];
 
-	if (!row || (double)op->count < limits.tail_requests || op->incl.p99 < limits.tail_ns ||
-	    op->incl.p99 < limits.tail_ratio * op->incl.p50)
-		return;
+	if (!row || slowest_ns(&op->incl, single) < limits.tail_ratio * op->incl.p50)
+		return false;
 	for (unsigned int i = 0; i < t->n_causes; i++)
 		if (!strcmp(t->causes[i].cause, row->id))
-			return;
+			return false;
 	if (t->n_causes == SNAP_MAX_CAUSES)
 		t->n_causes--;
 	cause = add_cause(t, row->id, l->id, row->what, row->next);
 	cause->tail = true;
-	cause->confidence = SNAP_LOW; /* percentiles do not add up as means do */
-	verdict_say(cause, "%s: p50 %s, but p99 %s; p99 of %s itself %s", op->op,
-		    text_duration(p50, sizeof(p50), op->incl.p50),
-		    text_duration(p99, sizeof(p99), op->incl.p99), l->id,
-		    text_duration(own, sizeof(own), l->self.p99));
+	/* percentiles do not add up as means do, and two slowest may be of different requests */
+	cause->confidence = SNAP_LOW;
+	verdict_say(cause, "%s: p50 %s, but %s %s; %s of %s itself %s", op->op,
+		    text_duration(p50, sizeof(p50), op->incl.p50), which,
+		    text_duration(all, sizeof(all), slowest_ns(&op->incl, single)), which, l->id,
+		    text_duration(own, sizeof(own), slowest_ns(&l->self, single)));
+	return true;
+}
+
+/* Where the slowest requests, or a single one, have another cause than the mean. */
+static void add_tail(const struct verdict_case *c, struct snap_target *t)
+{
+	const struct snap_op *op = c->slowest_op;
+
+	if (op && (double)op->count >= limits.tail_requests && op->incl.p99 >= limits.tail_ns &&
+	    add_slowest(t, op, false))
+		return;
+	op = find_long(c);
+	if (op)
+		add_slowest(t, op, true);
 }
 
 /* ---- requests that do not end ------------------------------------------ */
-
-/* Who waits for a lock may do so for long, and by right. */
-static bool waits_by_right(const char *op)
-{
-	static const char *const locks[] = { "lk", "inodelk", "finodelk", "entrylk", "fentrylk" };
-
-	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
-		if (!strcmp(op, locks[i]))
-			return true;
-	return false;
-}
 
 static void say_pending(const struct snap_oldest *o, struct snap_cause *cause)
 {
@@ -448,9 +493,22 @@ static bool knows_pending(const struct verdict_case *c, struct snap_cause *cause
 		verdict_say(cause, "calls that did not end in the window are in no figure");
 		return false;
 	}
-	if (!o->valid || o->age_ns < limits.pending_ns || waits_by_right(o->op))
+	if (!o->valid || o->age_ns < limits.long_ns || waits_by_right(o->op))
 		return true;
 	say_pending(o, cause);
+	return false;
+}
+
+/* Whether none took longer than any should: among many quick ones no mean shows it. */
+static bool knows_long(const struct verdict_case *c, struct snap_cause *cause)
+{
+	const struct snap_op *op = find_long(c);
+	char longest[16];
+
+	if (!op)
+		return true;
+	verdict_say(cause, "the slowest %s took %s: --slow %.0fs shows such ones whole", op->op,
+		    text_duration(longest, sizeof(longest), op->incl.max), limits.long_ns / 1e9);
 	return false;
 }
 
@@ -469,10 +527,10 @@ static void add_nothing(const struct verdict_case *c, const struct verdict_list 
 {
 	struct snap_cause *cause = add_cause(t, "nothing-stands-out", "", "nothing stands out", "");
 	const struct verdict_finding *lack = find_lack(list);
-	bool whole = is_covered(c) && knows_pending(c, cause);
+	bool whole = is_covered(c) && knows_pending(c, cause), quick = knows_long(c, cause);
 	char mean[16];
 
-	cause->confidence = whole && !lack ? SNAP_HIGH : SNAP_MEDIUM;
+	cause->confidence = whole && quick && !lack ? SNAP_HIGH : SNAP_MEDIUM;
 	verdict_say(cause, "%.2f requests in flight at a time, %s each", c->total_ns / c->window_ns,
 		    text_duration(mean, sizeof(mean), c->total_ns / (double)c->requests));
 	if (list->n && lack != &list->f[0])

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_verdict.c: from made-up snapshots to causes: each cause by itself, a healthy target, too
- * little data of each kind, two causes near each other, the slowest requests, and that whatever is
- * missing takes the confidence away. How real bricks look is tests/e2e/verdict.sh's business.
+ * little data of each kind, two causes near each other, and that whatever is missing takes the
+ * confidence away. How real bricks look is tests/e2e/verdict.sh's business.
  */
 #include "verdict.h"
 
@@ -428,43 +428,7 @@ static void test_near_each_other(void)
 	snapshot_free(s);
 }
 
-/* ---- beside the mean --------------------------------------------------- */
-
-static void test_slowest(void)
-{
-	struct snapshot *s = slow_brick(4000);
-	struct snap_op *op = &s->targets[0].ops[0];
-
-	op->incl.p50 = 5 * MS;
-	op->incl.p99 = 80 * MS;
-	op->layers[2].self.p99 = 6 * MS; /* locks: always the same */
-	op->layers[4].self.p99 = 75 * MS;
-	judge_is(s, 0, "xlator locks high", "the mean's cause");
-	verdict_judge(s);
-	is_str(s->targets[0].causes[s->targets[0].n_causes - 1].cause, "syscall",
-	       "the slowest have another");
-	ok(s->targets[0].causes[s->targets[0].n_causes - 1].tail, "which is said");
-	op->layers[4].self.p99 = 30 * MS;
-	verdict_judge(s);
-	ok(!s->targets[0].causes[s->targets[0].n_causes - 1].tail,
-	   "not where it is less than half of it");
-	snapshot_free(s);
-}
-
-/* Requests that wait longest in the queue do so for others' sake. */
-static void test_queue_is_no_tail(void)
-{
-	struct snapshot *s = slow_brick(4000);
-	struct snap_op *op = &s->targets[0].ops[0];
-
-	op->incl.p50 = 5 * MS;
-	op->incl.p99 = 80 * MS;
-	op->layers[1].self.p99 = 79 * MS;
-	verdict_judge(s);
-	for (unsigned int i = 0; i < s->targets[0].n_causes; i++)
-		ok(!s->targets[0].causes[i].tail, "the queue is no cause of the slowest");
-	snapshot_free(s);
-}
+/* ---- requests that do not end ------------------------------------------ */
 
 static void test_stuck(void)
 {
@@ -526,8 +490,6 @@ int main(void)
 	test_not_enough();
 	test_confidence();
 	test_near_each_other();
-	test_slowest();
-	test_queue_is_no_tail();
 	test_stuck();
 	test_golden();
 	return tap_done();
