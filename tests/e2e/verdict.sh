@@ -23,7 +23,22 @@ read -ra cases <<<"${VERDICT_CASES:-$all}"
 scores=$BED_DIR/scores
 diag "BRICKTOP_SEED=$seed"
 
-# judge CASE BED: right, unsure (not right, but not sure) or wrong, of the first cause.
+# sure_and_wrong BED: of what stands behind the first cause, what is sure and not true.
+sure_and_wrong()
+{
+	measure_get "$1" '.verdict[1:][] | select(.confidence == "high") |
+		"\(.cause) \(.subject)"' | grep -Ev -e "$WANTED" ${ALSO:+-e "$ALSO"}
+}
+
+# names_also BED: where a further cause has to be named, it is.
+names_also()
+{
+	[ -z "$ALSO" ] ||
+		measure_get "$1" '.verdict[1:][] | "\(.cause) \(.subject)"' | grep -Eq -e "$ALSO"
+}
+
+# judge CASE BED: right, unsure (not right, but not sure) or wrong, of the first cause; wrong,
+# too, where any other is sure and not true.
 judge()
 {
 	local case=$1 got confidence shown result=wrong
@@ -32,11 +47,12 @@ judge()
 	confidence=$(measure_get "$2" '.verdict[0].confidence')
 	shown=$(measure_get "$2" '[.verdict[] |
 		"\(.cause) \(.subject) \(.share_pct) \(.confidence)"] | join("; ")')
-	if [[ $got =~ $WANTED ]]; then
+	if [[ $got =~ $WANTED ]] && names_also "$2"; then
 		result=right
-	elif [ "$confidence" != high ]; then
+	elif [[ $got =~ $WANTED ]] || [ "$confidence" != high ]; then
 		result=unsure
 	fi
+	! sure_and_wrong "$2" >/dev/null || result=wrong
 	echo "$case ${got%% *} $confidence $result" \
 		"$(measure_get "$2" '[.verdict[].share_pct // 0] | "\(.[0]) \(.[1] // 0)"')" \
 		>>"$scores"
@@ -56,6 +72,7 @@ run()
 	local bed=${1//_/-}$2-$3
 
 	cause_seed "$seed $2 $1"
+	ALSO=
 	ok "$1: measured" "cause_$1" "$bed" && judge "$1" "$bed"
 	cause_end "$bed"
 }

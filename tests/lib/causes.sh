@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2153 # CASE, WANTED: for the test; bed.sh sets BED_<NAME>_*
+# shellcheck disable=SC2034,SC2153 # CASE, WANTED, ALSO: for the test; bed.sh sets BED_<NAME>_*
 # SPDX-License-Identifier: Apache-2.0
 #
 # causes.sh: how a case for the verdict is made: numbers drawn from a seed, a brick or a
@@ -9,7 +9,8 @@
 #
 #   cause_seed "4711 1 xlator"  # what is drawn from here on depends on that alone
 #   cause_xlator x1             # $BED_DIR/x1.json, and CASE: what was drawn, WANTED: an
-#                               # extended regular expression over "cause subject"
+#                               # extended regular expression over "cause subject"; ALSO:
+#                               # the same of a further one that has to be named, too
 #   cause_end x1                # all that it made, but for the brick that cases share
 
 CAUSE_SECS=${CAUSE_SECS:-3}
