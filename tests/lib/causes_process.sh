@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # CASE and WANTED are for the test
+# shellcheck disable=SC2034 # CASE, WANTED and ALSO are for the test
 # SPDX-License-Identifier: Apache-2.0
 #
 # causes_process.sh: plain processes on XFS that are slow for one known reason each, and
@@ -112,6 +112,29 @@ cause_queue()
 	jobs=$?
 	bed_unwrite "$file"
 	return "$jobs"
+}
+
+# One file of many lies on a slow device: reads of it are most of the time, and held back. The
+# same inode number on the other device is not that file.
+cause_file()
+{
+	local jobs iops files i names=slow/one
+
+	draw jobs 2 4
+	draw iops 20 40
+	draw files 20 40
+	CASE="$jobs jobs read $files files and one of $iops reads a second"
+	WANTED='^block-held '
+	ALSO='^file .*/one$' # what is slow there and where it lies are both true
+	for ((i = 1; i <= files; i++)); do
+		names+=:$i
+	done
+	cause_xfs "$1-below" 300m && cause_xfs "$1" 300m || return 1
+	ln -s "$BED_DIR/$1-below.xfs" "$BED_DIR/$1.xfs/slow"
+	cause_fio "$1" --filename="$names" --size=$(((files + 1) * 256))k --rw=randread \
+		--direct=1 --numjobs="$jobs" &&
+		cause_limit "$1" "$CAUSE_LIMIT" "$(cause_number "$1-below") $iops" &&
+		cause_watch_process "$1"
 }
 
 # cause_async BED ENGINE: direct reads, so many in flight; its thread waits for any of them.

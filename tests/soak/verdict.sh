@@ -8,6 +8,6 @@
 : "${VERDICT_ROUNDS:=3}"
 export BRICKTOP_SEED VERDICT_ROUNDS
 export VERDICT_CASES="xlator pool sleepers cpu hogs held device_brick fsync lock_brick"
-VERDICT_CASES+=" throttle_brick lock log throttle throttle_uring device queue libaio io_uring"
-VERDICT_CASES+=" healthy busy few idler"
+VERDICT_CASES+=" throttle_brick lock log throttle throttle_uring device queue file"
+VERDICT_CASES+=" libaio io_uring healthy busy few idler"
 exec "$(dirname "$0")/../e2e/verdict.sh"
