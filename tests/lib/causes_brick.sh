@@ -172,19 +172,26 @@ cause_lock_brick()
 	return "$status"
 }
 
+# What is dirty is written by the kernel's own threads, more slowly than clients write: a disk
+# that takes it as fast as it comes would hold nobody back. A buffer that does not begin with a
+# page reaches the brick as two writes that share one, which has to be read first.
 cause_throttle_brick()
 {
-	local mib jobs
+	local mib jobs rate
 
 	draw mib 4 24
 	draw jobs 1 4
-	CASE="$jobs jobs write 128k, $mib MiB may be dirty"
+	draw rate 10 40
+	CASE="$jobs jobs write 128k, $mib MiB may be dirty, a device of $rate MiB a second"
 	WANTED='^throttle '
 	bed_brick "$1" &&
 		cause_mount "$1" --direct=0 --numjobs="$jobs" --size=200m --bs=128k &&
-		cause_dirty "$mib" &&
-		cause_watch "$1" --direct=0 --numjobs="$jobs" --rw=write --bs=128k --size=200m
-	cause_undirty "$?"
+		below_slow "$(cause_number "$1")" $((rate << 20)) && cause_dirty "$mib" &&
+		cause_watch "$1" --direct=0 --numjobs="$jobs" --rw=write --bs=128k --size=200m \
+			--iomem_align=4k
+	rate=$?
+	below_fast
+	cause_undirty "$rate"
 }
 
 # ---- nothing -------------------------------------------------------------------
