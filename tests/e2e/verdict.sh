@@ -18,7 +18,7 @@ e2e_begin
 bed_xlators || skip_all "test xlators cannot be built here"
 
 seed=${BRICKTOP_SEED:-20261130}
-all='xlator pool cpu held lock log throttle device libaio io_uring healthy few'
+all='xlator pool cpu held lock log throttle device queue libaio io_uring healthy few'
 read -ra cases <<<"${VERDICT_CASES:-$all}"
 scores=$BED_DIR/scores
 diag "BRICKTOP_SEED=$seed"
