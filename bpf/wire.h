@@ -484,7 +484,7 @@ _Static_assert(sizeof(struct wire_dump_marks) == 8 + 2 * WIRE_TAIL_MARKS + 8 + 1
 #define WIRE_DEV_ENUM(id, name) WIRE_DEV_##id,
 enum wire_dev_op { WIRE_DEV_OPS(WIRE_DEV_ENUM) WIRE_DEV_OP_COUNT };
 
-#define WIRE_DEV_ROWS   256 /* default of wire_cfg.dev_rows: pairs of device and op */
+#define WIRE_DEV_ROWS   256 /* at least so many wire_cfg.dev_rows: pairs of device and op */
 #define WIRE_DEV_RECENT 8   /* requests that a next one may follow on */
 
 /* A row of map "dev_rows". dev as the kernel has it: major << 20 | minor, of the whole disk. */

@@ -16,11 +16,21 @@
 #include "model_blockdev.h"
 #include "source_priv.h"
 
+#define OPS_OF_MOST 4    /* read, write, flush and one more: that all devices see all is rare */
+#define MAX_ROWS    2048 /* a row and shard are 7 KB of the kernel's memory */
+
 static size_t whole_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	return (bytes + page - 1) / page * page;
+}
+
+__u32 source_device_rows(size_t n_devices)
+{
+	size_t rows = OPS_OF_MOST * n_devices;
+
+	return rows < WIRE_DEV_ROWS ? WIRE_DEV_ROWS : rows > MAX_ROWS ? MAX_ROWS : (__u32)rows;
 }
 
 int source_attach_devices(struct source *src, unsigned int number, char *err, size_t err_size)

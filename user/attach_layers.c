@@ -289,7 +289,8 @@ void source_read_losses(struct source *src, unsigned int target, __u64 ret_losse
 
 	for (i = 0; i < WIRE_LOSSES; i++)
 		ret_losses[i] = src->losses ? own[i] : 0;
-	if (target == WIRE_MAX_TARGETS)
+	/* where the devices are all that is looked at, theirs are the targets' */
+	if (target == WIRE_MAX_TARGETS && src->host_only)
 		source_add_device_losses(src, ret_losses);
 }
 
@@ -461,6 +462,12 @@ static void feed_losses(struct source *src, struct model *m, unsigned int n_targ
 	}
 	if (n_targets > 1)
 		model_feed_lost(m, MODEL_UNASSIGNED, nobodys, misses, MODEL_NOT_COUNTED);
+	if (!src->host_only) {
+		__u64 devices[WIRE_LOSSES] = { 0 };
+
+		source_add_device_losses(src, devices);
+		model_feed_lost(m, MODEL_DEVICES, devices, MODEL_NOT_COUNTED, MODEL_NOT_COUNTED);
+	}
 }
 
 int source_feed(struct source *src, struct model *m, unsigned int n_targets)

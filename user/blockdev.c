@@ -59,6 +59,22 @@ static int parse_dev(const char *text, uint32_t *ret_dev)
 
 /* ---- which device ------------------------------------------------------ */
 
+size_t blockdev_count(const char *sys)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	size_t n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/class/block", sys);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
 int blockdev_disk(const char *sys, uint32_t dev, uint32_t *ret_disk)
 {
 	char text[64];

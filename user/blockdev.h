@@ -20,6 +20,9 @@ struct blockdev_list {
 	bool truncated; /* there are more */
 };
 
+/* How many there are, partitions included; 0 where that cannot be read. */
+size_t blockdev_count(const char *sys);
+
 /* Whole disk of a device file or of a name below /sys/class/block: 0, -ENOENT, -ENOTBLK, -errno. */
 int blockdev_find(const char *sys, const char *device, uint32_t *ret_disk);
 /* Whole disk of a device, which may be a partition. 0 or -errno. */

@@ -297,9 +297,12 @@ void model_feed_lost(struct model *m, unsigned int target, const __u64 losses[WI
 		     uint64_t recursion, uint64_t uprobe_missed)
 {
 	struct model_tgt *t = find_target(m, target);
-	struct model_losses *l = t ? &t->lost : &m->unassigned;
+	struct model_losses *l = t                          ? &t->lost :
+				 target == MODEL_UNASSIGNED ? &m->unassigned :
+				 target == MODEL_DEVICES    ? &m->device_losses :
+							      NULL;
 
-	if (!t && target != MODEL_UNASSIGNED)
+	if (!l)
 		return;
 	for (unsigned int i = 0; i < WIRE_LOSSES; i++)
 		fold_growing(&l->losses[i], losses[i]);
@@ -405,6 +408,7 @@ void model_start_window(struct model *m, uint64_t mono_ns, int64_t wall_ns)
 	m->start_mono_ns = mono_ns;
 	m->start_wall_ns = wall_ns;
 	start_losses(&m->unassigned);
+	start_losses(&m->device_losses);
 	model_devices_start(m->devices);
 	for (unsigned int i = 0; i < 2; i++)
 		model_uses_start(m->uses[i]);

@@ -108,10 +108,12 @@ void model_feed_probes(struct model *m, unsigned int target, const struct snap_p
 void model_feed_checks(struct model *m, unsigned int target, const __u64 checks[WIRE_CHECKS]);
 /*
  * recursion, uprobe_missed: MODEL_NOT_COUNTED where nobody counts them. target MODEL_UNASSIGNED:
- * what was lost of nobody knows which of the targets.
+ * what was lost of nobody knows which of the targets; MODEL_DEVICES: in the table of the host's
+ * block devices, where other things are looked at, too.
  */
 #define MODEL_NOT_COUNTED (~0ULL)
 #define MODEL_UNASSIGNED  WIRE_MAX_TARGETS
+#define MODEL_DEVICES     (WIRE_MAX_TARGETS + 1)
 void model_feed_lost(struct model *m, unsigned int target, const __u64 losses[WIRE_LOSSES],
 		     uint64_t recursion, uint64_t uprobe_missed);
 void model_feed_cost(struct model *m, unsigned int target, const struct snap_cost *cost);

@@ -138,7 +138,7 @@ struct model_devices; /* model_blockdev.c: the host's block devices */
 struct model {
 	struct model_layer layers[MODEL_FIXED_LAYERS]; /* title NULL: no such layer */
 	struct model_tgt *targets[WIRE_MAX_TARGETS];
-	struct model_losses unassigned;
+	struct model_losses unassigned, device_losses;
 	struct model_slot **slots;     /* hash table, open addressing */
 	size_t n_slots, slot_cap;      /* cap is a power of two */
 	struct model_devices *devices; /* NULL: none was fed */

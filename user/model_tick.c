@@ -151,6 +151,7 @@ int model_tick(const struct model *m, uint64_t mono_ns, const struct model_view 
 	snap->wall_ns = m->start_wall_ns;
 	snap->memory_only = view->memory_only;
 	fill_lost(&m->unassigned, &snap->lost_unassigned);
+	fill_lost(&m->device_losses, &snap->lost_devices);
 	if (m->window_open && !view->lifetime && mono_ns > m->start_mono_ns)
 		snap->window_secs = (double)(mono_ns - m->start_mono_ns) / 1e9;
 	err = fill_snapshot(m, view, snap);

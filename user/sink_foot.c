@@ -215,8 +215,10 @@ void sink_foot_target(FILE *out, const struct snapshot *snap, int target,
 
 void sink_foot_all(FILE *out, const struct snapshot *snap, const struct sink_style *st)
 {
-	if (count_off(snap, SNAP_ALL_TARGETS) || snap->lost_unassigned.total > 0)
+	if (count_off(snap, SNAP_ALL_TARGETS) || snap->lost_unassigned.total > 0 ||
+	    snap->lost_devices.total > 0)
 		fputc('\n', out);
 	put_lost(out, &snap->lost_unassigned, "of some target, it is not known which:", st);
+	put_lost(out, &snap->lost_devices, "among the devices, of the whole host:", st);
 	put_off(out, snap, SNAP_ALL_TARGETS, st);
 }

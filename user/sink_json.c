@@ -382,6 +382,7 @@ static json_t *report_json(struct builder *b, const struct snapshot *snap, size_
 	put(b, o, "cost", cost_json(b, &t->cost));
 	put(b, o, "lost", lost_json(b, &t->lost));
 	put(b, o, "lost_unassigned", lost_json(b, &snap->lost_unassigned));
+	put(b, o, "lost_devices", lost_json(b, &snap->lost_devices));
 	put(b, o, "checks", checks_json(b, t));
 	put(b, o, "oldest", oldest_json(b, &t->oldest));
 	put(b, o, "off", off_json(b, snap, target));

@@ -344,6 +344,7 @@ struct snapshot {
 	bool memory_only;   /* no probe was in */
 	char kernel[128];
 	struct snap_lost lost_unassigned; /* of which target is not known; in none's lost */
+	struct snap_lost lost_devices; /* in the table of devices; in none's, if not a device's */
 	struct snap_target *targets;
 	size_t n_targets;
 	struct snap_off *off;

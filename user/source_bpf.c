@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "attach.h"
+#include "blockdev.h"
 #include "layers.h"
 #include "source_priv.h"
 
@@ -112,7 +113,7 @@ static void choose_sizes(struct source *src, const struct source_config *config)
 	src->multi_blind = config->multi_blind;
 	src->host_only = config->host_only;
 	src->devices_off = config->devices_off;
-	src->cfg.dev_rows = WIRE_DEV_ROWS;
+	src->cfg.dev_rows = source_device_rows(blockdev_count(BLOCKDEV_SYS));
 	layers_fill_syscalls(src->cfg.syscalls, WIRE_SYS_NUMBERS);
 }
 

@@ -113,6 +113,8 @@ int source_traced_hits(struct source *src, pid_t tgid, struct wire_traced_hits *
 void *source_map_memory(struct source *src, const char *name, size_t bytes);
 
 /* ---- attach_blockdev.c: the host's block devices ----------------------- */
+/* Rows for so many of them; a partition's requests are its disk's. */
+__u32 source_device_rows(size_t n_devices);
 /* Attach the row of layers.def; where that fails, nothing of it stays. 0, or -errno and why. */
 int source_attach_devices(struct source *src, unsigned int number, char *err, size_t err_size);
 void source_unmap_devices(struct source *src);

@@ -330,6 +330,7 @@ __attribute__((unused)) static struct snapshot *snapshot_hostile(void)
 
 	s->lost_unassigned = (struct snap_lost){ .total = 5, .storage_busy = 3, .recursion = 2 };
 	s->lost_unassigned.has_recursion = true;
+	s->lost_devices = (struct snap_lost){ .total = 4711, .map_full = 4711 };
 	fill_target(&s->targets[0], "brick", "v\033[31mol:/b\n\"x\\\xff", 1);
 	SET(s->targets[0].device, "/dev/\u65e5\u672c\u8a9e");
 	SET(s->targets[0].fstype, "ext4");

@@ -106,6 +106,8 @@ static void test_disks(void)
 {
 	uint32_t dev = 0;
 
+	is_int((long long)blockdev_count(sys_dir), 7, "six disks and a partition");
+	is_int((long long)blockdev_count("/no/such"), 0, "where there is no sysfs, none");
 	is_int(blockdev_disk(sys_dir, DEV(254, 0), &dev), 0, "a disk is found");
 	is_int(dev, DEV(254, 0), "and is its own disk");
 	is_int(blockdev_disk(sys_dir, DEV(254, 1), &dev), 0, "a partition is found");

@@ -242,16 +242,20 @@ static void test_unassigned(void)
 	model_feed_lost(bed.m, 0, losses, MODEL_NOT_COUNTED, MODEL_NOT_COUNTED);
 	losses[WIRE_LOST_STORAGE] = 7;
 	model_feed_lost(bed.m, MODEL_UNASSIGNED, losses, 2, MODEL_NOT_COUNTED);
-	model_feed_lost(bed.m, MODEL_UNASSIGNED + 1, losses, 2, MODEL_NOT_COUNTED);
+	losses[WIRE_LOST_STORAGE] = 11;
+	model_feed_lost(bed.m, MODEL_DEVICES, losses, MODEL_NOT_COUNTED, MODEL_NOT_COUNTED);
+	model_feed_lost(bed.m, MODEL_DEVICES + 1, losses, 2, MODEL_NOT_COUNTED);
 	bed_tick(10);
 	is_int((long long)bed.snap->targets->lost.total, 5, "a target's own");
 	ok(!bed.snap->targets->lost.has_recursion, "whose recursion it was is not known");
 	is_int((long long)bed.snap->lost_unassigned.storage_busy, 7, "nobody's");
 	is_int((long long)bed.snap->lost_unassigned.total, 9, "in all");
 	ok(bed.snap->lost_unassigned.has_recursion, "recursion is counted there");
+	is_int((long long)bed.snap->lost_devices.total, 11, "the devices' are in neither");
 	model_start_window(bed.m, 2000000000ULL, 0);
 	bed_tick(10);
 	is_int((long long)bed.snap->lost_unassigned.total, 0, "of this window none");
+	is_int((long long)bed.snap->lost_devices.total, 0, "and none of the devices'");
 	bed_close();
 }
 

@@ -95,6 +95,7 @@ static void test_contract(void)
 		 "total map_full ring_full unpaired evicted unreadable absurd ledger skipped "
 		 "recursion uprobe_missed storage_busy wakes");
 	has_keys(json_object_get(doc, "lost_unassigned"), "lost_unassigned", "total storage_busy");
+	has_keys(json_object_get(doc, "lost_devices"), "lost_devices", "total map_full");
 	has_keys(json_object_get(doc, "target"), "target", "gone gone_after_secs restarts");
 	has_keys(op, "op",
 		 "root origin op count rate_hz bytes errors in_flight in_flight_oldest_us "
@@ -227,6 +228,9 @@ static void test_lines(void)
 		is_int(json_integer_value(
 			       json_object_get(json_object_get(doc, "lost_unassigned"), "total")),
 		       5, "those of nobody knows which target are apart");
+		is_int(json_integer_value(
+			       json_object_get(json_object_get(doc, "lost_devices"), "total")),
+		       4711, "so are those of the host's devices");
 		json_decref(doc);
 	}
 	is_int(n, 2, "one line per target");
