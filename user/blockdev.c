@@ -17,6 +17,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "target_mounts.h"
+
 static uint32_t make_dev(unsigned int major_number, unsigned int minor_number)
 {
 	return major_number << 20 | (minor_number & 0xfffff);
@@ -145,17 +147,28 @@ static void add_disk(struct blockdev_list *list, uint32_t disk)
 		list->dev[list->n++] = disk;
 }
 
-/* A loop's backing file: the disk of its file system, if that lies on one. */
+/*
+ * A loop's backing file: the disk of its file system, if that lies on one. By the table of mounts:
+ * to ask for the file itself could take for ever, where its disk or its server hangs.
+ */
 static int find_backing_disk(const char *sys, uint32_t disk, uint32_t *ret_disk)
 {
-	char file[PATH_MAX];
-	struct stat st;
-	dev_t dev;
+	char file[PATH_MAX] = "";
+	struct mount_list mounts;
+	const struct mount_entry *m;
+	int ret = -ENOENT;
 
-	if (read_file(sys, disk, "loop/backing_file", file, sizeof(file)) || stat(file, &st))
+	if (read_file(sys, disk, "loop/backing_file", file, sizeof(file)) || file[0] != '/' ||
+	    mounts_load(getpid(), &mounts))
 		return -ENOENT;
-	dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
-	return blockdev_disk(sys, make_dev(major(dev), minor(dev)), ret_disk);
+	m = mounts_find(&mounts, file);
+	/* itself a device, perhaps: what holds those is memory */
+	if (m && (!strcmp(m->fstype, "devtmpfs") || !strcmp(m->fstype, "tmpfs")))
+		ret = blockdev_find(sys, file, ret_disk);
+	else if (m)
+		ret = blockdev_disk(sys, make_dev(m->major, m->minor), ret_disk);
+	mounts_free(&mounts);
+	return ret;
 }
 
 static void add_slaves(const char *sys, uint32_t disk, struct blockdev_list *list)
@@ -182,7 +195,7 @@ static void add_slaves(const char *sys, uint32_t disk, struct blockdev_list *lis
 void blockdev_below(const char *sys, uint32_t disk, struct blockdev_list *ret_list)
 {
 	struct blockdev_list list = { 0 };
-	uint32_t below;
+	uint32_t below = disk;
 
 	/* in breadth: the list is what is left to look at; it is bounded, and holds each once */
 	for (size_t i = 0; i <= list.n; i++) {

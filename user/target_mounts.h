@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target_mounts.h: the mounts that a process sees, from /proc/PID/mountinfo. Inside of the target
- * modules alone. Paths are raw: whoever shows them sanitizes them.
+ * target_mounts.h: the mounts that a process sees, from /proc/PID/mountinfo. Paths are raw: whoever
+ * shows them sanitizes them.
  */
 #ifndef BRICKTOP_TARGET_MOUNTS_H
 #define BRICKTOP_TARGET_MOUNTS_H
