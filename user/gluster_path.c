@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -58,19 +57,15 @@ static int read_link(const char *entry, char *named, size_t size)
 /* The same of a file, by the first name that it knows. */
 static int read_names(const char *entry, char *named, size_t size)
 {
-	char *list = malloc(LIST_BYTES);
-	ssize_t n, len = -1;
+	char list[LIST_BYTES]; /* no malloc(): this runs in a process forked off one with threads */
+	ssize_t n = llistxattr(entry, list, sizeof(list)), len = -1;
 	int ret = -ENOENT;
 
-	if (!list)
-		return -ENOMEM;
-	n = llistxattr(entry, list, LIST_BYTES);
 	if (n < 0)
 		ret = -errno;
 	for (ssize_t at = 0; at < n && len < 0; at += (ssize_t)strlen(list + at) + 1)
 		if (!strncmp(list + at, NAMED_BY, strlen(NAMED_BY)))
 			len = lgetxattr(entry, list + at, named, size - 1);
-	free(list);
 	if (len < 0)
 		return ret;
 	named[len] = '\0';

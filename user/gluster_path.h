@@ -13,7 +13,8 @@
 
 /*
  * From the volume's root, into path. brick: the brick's directory, as this process opens it. 0,
- * -ENOENT (no such gfid, or its names are not kept), -ENAMETOOLONG, -ELOOP, or -errno.
+ * -ENOENT (no such gfid, or its names are not kept), -ENAMETOOLONG, -ELOOP, or -errno. May take as
+ * long as the file system does: see gluster_resolver.h.
  */
 int gluster_path_find(const char *brick, const uint8_t gfid[16], char *path, size_t size,
 		      bool *ret_is_dir);

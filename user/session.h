@@ -78,6 +78,7 @@ struct session {
 	struct session_devices *devices;
 	bool devices_off;          /* no target has any */
 	struct session_apps *apps; /* NULL: none was seen */
+	struct gluster_resolver resolver;
 	struct session_proc *procs;
 	size_t n_procs;
 	struct model *model;

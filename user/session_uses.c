@@ -13,13 +13,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "gluster_path.h"
 #include "model_uses.h"
 #include "session_priv.h"
 #include "target_app.h"
 #include "text.h"
 
-#define MAX_APPS     512 /* whose names are kept */
-#define KERNEL_MINOR 20  /* dev_t inside the kernel: major << 20 | minor */
+#define MAX_APPS     512              /* whose names are kept */
+#define PATIENCE_NS  CLOCK_NS_PER_SEC /* with the file systems of bricks, at one report */
+#define KERNEL_MINOR 20               /* dev_t inside the kernel: major << 20 | minor */
 
 struct session_app {
 	struct wire_app app;
@@ -184,7 +187,8 @@ static void name_file(struct session *s, unsigned int target, struct snap_file *
 	struct session_proc *p = proc_of(s, target);
 
 	if (p && p->watch && f->kind != SNAP_FILE_UNKNOWN)
-		watch_name_file(p->watch, target, f->id, f->path, sizeof(f->path), &f->is_dir);
+		watch_name_file(p->watch, &s->resolver, target, f->id, f->path, sizeof(f->path),
+				&f->is_dir);
 	name_app(s, target, &f->last);
 }
 
@@ -192,11 +196,13 @@ static void name_file(struct session *s, unsigned int target, struct snap_file *
 static void name_files(struct session *s, struct snap_target *t)
 {
 	struct session_proc *p = proc_of(s, t->number);
+	size_t n_late = s->resolver.n_late;
 
 	for (size_t i = 0; i < t->n_files; i++)
 		name_file(s, t->number, &t->files[i]);
 	for (size_t i = 0; i < t->slow.n_ops; i++)
 		name_file(s, t->number, &t->slow.ops[i].file);
+	t->names_late = s->resolver.n_late - n_late;
 	if (!p || p->watch)
 		return;
 	name_inodes(p, t);
@@ -208,6 +214,8 @@ int session_name_uses(struct session *s, struct snapshot *snap)
 {
 	int ret = 0;
 
+	s->resolver.find = gluster_path_find;
+	gluster_resolver_begin(&s->resolver, PATIENCE_NS);
 	for (size_t i = 0; i < snap->n_targets && !ret; i++) {
 		struct snap_target *t = &snap->targets[i];
 
@@ -216,5 +224,6 @@ int session_name_uses(struct session *s, struct snapshot *snap)
 			name_app(s, t->number, &t->apps[k]);
 		ret = model_group_dirs(t);
 	}
+	gluster_resolver_end(&s->resolver);
 	return ret;
 }

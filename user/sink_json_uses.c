@@ -123,11 +123,11 @@ json_t *sink_json_uses(const struct snap_target *t)
 {
 	if (!t->has_files)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "files_pct",
+	return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "files_pct",
 			 number(t->files_pct.valid, t->files_pct.v), "directories_pct",
 			 number(t->dirs_pct.valid, t->dirs_pct.v), "apps_pct",
 			 number(t->apps_pct.valid, t->apps_pct.v), "files",
 			 (json_int_t)t->n_all_files, "apps", (json_int_t)t->n_all_apps,
 			 "files_pushed_out", (json_int_t)t->files_pushed, "apps_pushed_out",
-			 (json_int_t)t->apps_pushed);
+			 (json_int_t)t->apps_pushed, "names_late", (json_int_t)t->names_late);
 }

@@ -26,7 +26,7 @@ static void put_cell(const struct table *t, const char *text, unsigned int width
 }
 
 static void put_title(const struct table *t, const char *title, struct snap_num pct, uint64_t n_all,
-		      uint64_t n_shown, uint64_t pushed)
+		      uint64_t n_shown, uint64_t pushed, uint64_t late)
 {
 	struct sink_flow flow;
 	char buf[32];
@@ -44,6 +44,10 @@ static void put_title(const struct table *t, const char *title, struct snap_num 
 	if (pushed)
 		sink_fmt_flow_item(&flow, 3, "%s pushed out of a full table",
 				   sink_fmt_u64(buf, sizeof(buf), pushed));
+	if (late)
+		sink_fmt_flow_item(&flow, 3,
+				   "%s without a name: their file system did not answer in time",
+				   sink_fmt_u64(buf, sizeof(buf), late));
 	sink_fmt_flow_end(&flow);
 	put_cell(t, "share", 8);
 	put_cell(t, "ops", 10);
@@ -127,7 +131,8 @@ static void put_files(const struct table *t, const struct snap_target *st)
 	struct sink_flow flow;
 	char buf[32];
 
-	put_title(t, "files", st->files_pct, st->n_all_files, rows(st->n_files), st->files_pushed);
+	put_title(t, "files", st->files_pct, st->n_all_files, rows(st->n_files), st->files_pushed,
+		  st->names_late);
 	for (size_t i = 0; i < rows(st->n_files); i++) {
 		const struct snap_file *f = &st->files[i];
 
@@ -149,7 +154,7 @@ static void put_dirs(const struct table *t, const struct snap_target *st)
 	struct sink_flow flow;
 	char buf[32];
 
-	put_title(t, "directories", st->dirs_pct, st->n_dirs, rows(st->n_dirs), 0);
+	put_title(t, "directories", st->dirs_pct, st->n_dirs, rows(st->n_dirs), 0, 0);
 	for (size_t i = 0; i < rows(st->n_dirs); i++) {
 		const struct snap_dir *d = &st->dirs[i];
 
@@ -168,7 +173,7 @@ static void put_apps(const struct table *t, const struct snap_target *st)
 	struct sink_flow flow;
 
 	put_title(t, "applications", st->apps_pct, st->n_all_apps, rows(st->n_apps),
-		  st->apps_pushed);
+		  st->apps_pushed, 0);
 	for (size_t i = 0; i < rows(st->n_apps); i++) {
 		const struct snap_app *app = &st->apps[i];
 

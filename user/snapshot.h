@@ -305,6 +305,7 @@ struct snap_target {
 	struct snap_num files_pct, apps_pct; /* what all of them cover, of all requests' time */
 	struct snap_num dirs_pct;
 	uint64_t files_pushed, apps_pushed; /* rows for which the programs had no room any more */
+	uint64_t names_late; /* of files: the brick's file system did not answer in time */
 	struct snap_cause causes[SNAP_MAX_CAUSES]; /* the verdict, first cause first */
 	unsigned int n_causes;                     /* 0: nobody has judged */
 	struct snap_slows slow;

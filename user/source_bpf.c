@@ -35,7 +35,11 @@ static void *map_memory(struct source *src, const char *name, size_t bytes, int 
 	if (fd < 0)
 		return NULL;
 	p = mmap(NULL, bytes, prot, MAP_SHARED, fd, 0);
-	return p == MAP_FAILED ? NULL : p;
+	if (p == MAP_FAILED)
+		return NULL;
+	/* a child that cannot end would keep the map */
+	madvise(p, bytes, MADV_DONTFORK);
+	return p;
 }
 
 void *source_map_memory(struct source *src, const char *name, size_t bytes)

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "gluster_graph.h"
+#include "gluster_resolver.h"
 #include "model.h"
 #include "source_bpf.h"
 #include "target.h"
@@ -71,10 +72,11 @@ void watch_detach(struct watch *w);
 
 /*
  * The path of a gfid in target idx, sanitized: with a leading slash from the volume's root, else as
- * much as is known of it. false: nothing is (any more).
+ * much as is known of it. false: nothing is (any more), or r, who is asked for what a brick's file
+ * system knows, was late.
  */
-bool watch_name_file(struct watch *w, unsigned int idx, const uint8_t gfid[16], char *path,
-		     size_t size, bool *ret_is_dir);
+bool watch_name_file(struct watch *w, struct gluster_resolver *r, unsigned int idx,
+		     const uint8_t gfid[16], char *path, size_t size, bool *ret_is_dir);
 
 /* How a client (address of its client_t in the brick) calls itself, sanitized. */
 bool watch_name_client(struct watch *w, uint64_t client, char *name, size_t size);

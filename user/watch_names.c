@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch_names.c: what gfids and clients are called, while their process is there: by its memory,
- * and of a brick by its file system, too. Asked at the report, of what is shown.
+ * and of a brick by its file system, too, which may be late. Asked at the report, of what is shown.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gluster_inode.h"
-#include "gluster_path.h"
 #include "watch_priv.h"
 
 static const struct watch_target *find_target(const struct watch *w, unsigned int idx)
@@ -21,8 +20,8 @@ static const struct watch_target *find_target(const struct watch *w, unsigned in
 	return NULL;
 }
 
-bool watch_name_file(struct watch *w, unsigned int idx, const uint8_t gfid[16], char *path,
-		     size_t size, bool *ret_is_dir)
+bool watch_name_file(struct watch *w, struct gluster_resolver *r, unsigned int idx,
+		     const uint8_t gfid[16], char *path, size_t size, bool *ret_is_dir)
 {
 	const struct watch_target *wt = find_target(w, idx);
 	struct gluster_tables tables;
@@ -36,7 +35,7 @@ bool watch_name_file(struct watch *w, unsigned int idx, const uint8_t gfid[16], 
 	gluster_inode_path(w->gp, &tables, gfid, raw, sizeof(raw), ret_is_dir);
 	if (raw[0] != '/' && wt->target.kind == TARGET_BRICK) {
 		snprintf(brick, sizeof(brick), "/proc/%d/root%s", (int)w->pid, wt->target.path);
-		if (!gluster_path_find(brick, gfid, disk, sizeof(disk), &is_dir)) {
+		if (!gluster_resolver_ask(r, brick, gfid, disk, sizeof(disk), &is_dir)) {
 			memcpy(raw, disk, sizeof(raw));
 			*ret_is_dir = is_dir;
 		}

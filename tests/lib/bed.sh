@@ -123,6 +123,7 @@ bed_teardown()
 	while read -r kind a b; do
 		case $kind in
 		pid) bed_end "$a" "$b" ;;
+		cont) bed_alive "$a" "$b" && kill -CONT "$a" ;;
 		ns) bed_end_ns "$a" "$b" ;;
 		mount) bed_umount "$a" ;;
 		fuse) bed_mounted "$a" && umount -l "$a" 2>/dev/null ;;
@@ -332,6 +333,16 @@ bed_wait()
 	bed_gone "$(bed_get "$1" PID)" || return 0
 	bed_fail "$1" "the brick ended"
 }
+
+# bed_freeze NAME, bed_thaw NAME: that process stands still; so does who waits for it, until
+# the bed goes down, before all else.
+bed_freeze()
+{
+	bed_record "cont $(bed_get "$1" PID) $(bed_get "$1" START)"
+	kill -STOP "$(bed_get "$1" PID)"
+}
+
+bed_thaw() { kill -CONT "$(bed_get "$1" PID)"; }
 
 # ---- bricks -----------------------------------------------------------------
 

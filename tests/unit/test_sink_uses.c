@@ -98,6 +98,7 @@ static struct snapshot *new_uses(void)
 	t->dirs_pct = num(73.3);
 	t->apps_pct = num(99);
 	t->files_pushed = 1234;
+	t->names_late = 2;
 	return s;
 }
 
@@ -157,6 +158,7 @@ static void test_json(void)
 	is_str(text_at(apps, 0, "comm"), "qemu", "an application");
 	ok(json_is_null(json_object_get(json_array_get(apps, 1), "comm")), "one without a name");
 	is_int(json_integer_value(json_object_get(seen, "files_pushed_out")), 1234, "pushed out");
+	is_int(json_integer_value(json_object_get(seen, "names_late")), 2, "names that are late");
 	json_decref(files);
 	json_decref(dirs);
 	json_decref(apps);
