@@ -344,9 +344,10 @@ static int measure(struct run *r)
 	last = session_finish(r->session);
 	ret = ret ?: last;
 	take_records(r);
+	/* all is read: whatever the report waits for, nobody's requests are held up any more */
+	session_detach(r->session);
 	last = push_report(r, false);
 	ret = ret ?: last;
-	session_detach(r->session);
 	take_records(r);
 	return ret;
 }
