@@ -11,6 +11,7 @@
 
 #include "io_union.bpf.h"
 #include "joined.bpf.h"
+#include "uses.bpf.h"
 
 /* Whose operation: id is the process's control block (libaio) or the kernel's request (io_uring).
  */
@@ -28,9 +29,13 @@ struct aio_op {
 	__u32 throttles; /* how often the worker that has it in hand was made to wait */
 	__u16 target;
 	__u8 layer, sub;
-	__u8 in_call; /* 1: it completes inside the call that submits it */
-	__u8 entered; /* 1: it is in the figures, and here only until its result is fetched */
-	__u8 pad[6];
+	__u8 in_call;  /* 1: it completes inside the call that submits it */
+	__u8 entered;  /* 1: it is in the figures, and here only until its result is fetched */
+	__u8 is_plain; /* 1: its process is no GlusterFS, and uid and comm are known */
+	__u8 pad;
+	__u32 dev; /* of the file, which is done.detail's */
+	__u32 uid; /* of the thread that submits it, which is done.tid */
+	char comm[16];
 };
 
 /*
@@ -268,9 +273,54 @@ static __always_inline void aio_end_unseen(struct aio_op *op, __u64 now)
 		op->entered = 1;
 }
 
+static __always_inline __u32 aio_use_class(__u32 layer, __u32 sub)
+{
+	int is_uring = layer == WIRE_LAYER_URING;
+
+	if (sub == (is_uring ? WIRE_URING_READ : WIRE_AIO_READ))
+		return WIRE_USE_READ;
+	if (sub == (is_uring ? WIRE_URING_WRITE : WIRE_AIO_WRITE))
+		return WIRE_USE_WRITE;
+	return WIRE_USE_SYNC;
+}
+
+/*
+ * A plain process's operation that has completed: in the rows of its file and of the thread that
+ * submitted it (where it completes anybody may be current). A global function: verified by itself,
+ * and its stack is free again before the rest needs some.
+ */
+__noinline int aio_use(struct aio_op *op)
+{
+	struct wire_use_key key = {};
+	struct use use = {};
+	struct wire_app app = {};
+	__u64 id[2];
+
+	if (!op)
+		return 0;
+	use.dur_ns = op->done.span.end - op->done.span.begin;
+	use.bytes = op->done.span.bytes;
+	use.failed = !!(op->done.span.state & SPAN_FAILED);
+	use.class = aio_use_class(op->layer, op->sub);
+	app.pid = op->done.tid;
+	app.uid = op->uid;
+	id[0] = op->done.detail.file;
+	id[1] = op->dev;
+	key.target = op->target;
+	key.kind = WIRE_FILE_INODE;
+	__builtin_memcpy(key.id, id, sizeof(key.id));
+	use_file(&key, &use, &app);
+	key.kind = 1;
+	__builtin_memcpy(key.id, &app, sizeof(key.id));
+	use_app(&key, &use, op->comm);
+	return 0;
+}
+
 static __always_inline void aio_enter(struct aio_op *op)
 {
 	op->entered = 1;
+	if (op->is_plain)
+		aio_use(op);
 	joined_drop(&op->done, op->target);
 }
 
@@ -311,6 +361,20 @@ static __always_inline struct aio_op *aio_begin(const struct aio_key *key, __u32
 	op->target = target;
 	op->done.tid = bpf_get_current_pid_tgid();
 	return op;
+}
+
+static __always_inline void aio_on_file(struct aio_op *op, struct inode *inode)
+{
+	op->done.detail.file = BPF_CORE_READ(inode, i_ino);
+	op->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+}
+
+/* It is the current thread's, of a process that is no GlusterFS. */
+static __always_inline void aio_of_thread(struct aio_op *op)
+{
+	op->is_plain = 1;
+	op->uid = bpf_get_current_uid_gid();
+	bpf_get_current_comm(op->comm, sizeof(op->comm));
 }
 
 /* The kernel's control block of an operation: from now on requests for it are noted. */

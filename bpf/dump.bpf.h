@@ -135,6 +135,7 @@ static long dump_join(__u32 i, struct dumper *d)
 	head.begin = j->op.span.begin;
 	head.end = j->op.span.end;
 	head.bytes = j->op.span.bytes;
+	head.file = j->op.detail.file;
 	head.claimed = 1;
 	head.frame = j->frame;
 	head.failed = !!(j->op.span.state & SPAN_FAILED);
@@ -147,7 +148,7 @@ static long dump_join(__u32 i, struct dumper *d)
 	head.begin = lying.begin = j->op.span.end;
 	head.end = lying.end = j->op.reaped;
 	lying.state = WIRE_LAYER_AIO << SPAN_LAYER_SHIFT | WIRE_AIO_REAP << SPAN_SUB_SHIFT;
-	head.bytes = 0;
+	head.bytes = head.file = 0;
 	head.failed = 0;
 	head.n_parts = 1;
 	bpf_dynptr_write(d->ptr, at, &head, sizeof(head), 0);

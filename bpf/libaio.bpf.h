@@ -79,6 +79,7 @@ static long begin_op(__u32 i, struct aio_call *c)
 {
 	struct aio_key key = {};
 	struct aio_what what;
+	struct inode *inode;
 	struct aio_op *op;
 	__u32 sub;
 
@@ -87,10 +88,16 @@ static long begin_op(__u32 i, struct aio_call *c)
 		return 0;
 	}
 	sub = aio_sub(what.opcode);
-	if (!sub || !file_inode_of_fd(what.fd))
+	inode = sub ? file_inode_of_fd(what.fd) : NULL;
+	if (!inode)
 		return 0;
 	op = aio_begin(&key, WIRE_LAYER_AIO, sub, c->begin, c->target);
-	if (op && c->proc && c->proc->root == WIRE_ROOT_BRICK)
+	if (!op)
+		return 0;
+	aio_on_file(op, inode);
+	if (c->proc && c->proc->root == WIRE_ROOT_LOCAL)
+		aio_of_thread(op);
+	else if (c->proc && c->proc->root == WIRE_ROOT_BRICK)
 		bpf_probe_read_user(&op->frame, 8, (const void *)(key.id + POSIX_AIO_FRAME));
 	return 0;
 }

@@ -45,6 +45,8 @@ static __always_inline int on_begin(struct io_kiocb *req)
 	key.tgid = bpf_get_current_pid_tgid() >> 32;
 	op = sub ? aio_begin(&key, WIRE_LAYER_URING, sub, now, h.local_target) : NULL;
 	if (op) {
+		if (h.is_plain)
+			aio_of_thread(op);
 		aio_take_off(op, &key, key.id);
 		uring_begin_submission(&key);
 	}
@@ -87,6 +89,7 @@ static __always_inline int on_end(struct io_kiocb *req, __s32 result)
 {
 	__u64 kiocb = (__u64)req;
 	struct aio_flight *flight;
+	struct inode *inode;
 	struct aio_key key;
 	struct aio_op *op = aio_of_kiocb(kiocb, &key, &flight);
 	struct hit h = {};
@@ -99,8 +102,10 @@ static __always_inline int on_end(struct io_kiocb *req, __s32 result)
 	}
 	if (!op || op->layer != WIRE_LAYER_URING)
 		return 0;
-	if (file_inode_of(BPF_CORE_READ(req, file)) &&
-	    !aio_end(op, &flight->notes, bpf_ktime_get_ns())) {
+	/* a fixed file, and since 5.19 any, is looked up after the operation has begun */
+	inode = file_inode_of(BPF_CORE_READ(req, file));
+	if (inode && !aio_end(op, &flight->notes, bpf_ktime_get_ns())) {
+		aio_on_file(op, inode);
 		aio_result(op, result);
 		aio_enter(op);
 	}

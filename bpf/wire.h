@@ -423,7 +423,7 @@ _Static_assert(sizeof(struct wire_span_part) == 24, "wire_span_part");
 struct wire_span {
 	__u64 begin, end; /* CLOCK_MONOTONIC ns */
 	__u64 bytes;      /* moved by the call, 0 where it moves none */
-	__u64 file;       /* inode number, 0 unknown; known of calls that moved bytes */
+	__u64 file;       /* inode number, 0 unknown; known where bytes were moved, and of aio */
 	__u32 claimed;    /* 0: by nobody yet */
 	__u16 frame;      /* index of the frame that claimed it; 0xffff: none did */
 	__u8 failed, n_parts;

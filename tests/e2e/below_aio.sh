@@ -5,9 +5,10 @@
 #
 # Asynchronous operations, by libaio and by io_uring, one and sixteen at a time, buffered and
 # direct, on an XFS of their own: as many as fio made, as long as fio's own clocks say, from
-# their submission to their completion. On a device that a cgroup limits what the limit adds
-# is time before there is a request. With few dirty pages allowed io_uring's workers are
-# throttled, as often and as long as the kernel's events say, inside of the operations.
+# their submission to their completion, and the file's and the thread's that they are of. On a
+# device that a cgroup limits what the limit adds is time before there is a request. With few
+# dirty pages allowed io_uring's workers are throttled, as often and as long as the kernel's
+# events say, inside of the operations.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 . tests/lib/below.sh
@@ -33,6 +34,29 @@ lasted()
 	done
 }
 
+# used NAME: the file's row has them all, and their time; a thread's those of its job. (fio
+# itself reads and writes a little, elsewhere.)
+used()
+{
+	local jobs='.jobs[] | { reads: .read.total_ios, writes: .write.total_ios,
+		syncs: .sync.total_ios, bytes: (.read.io_bytes + .write.io_bytes) }'
+	local thread='"\(.writes) \(.syncs) \(.bytes / 4096 | floor)"' of_file
+
+	of_file=".files[] | select(.inode == $(stat -c %i "$file") and .dev == \"$BED_X_NUMBER\")"
+	is "$(jq -c "$of_file | [.reads, .writes, .syncs, .bytes]" "$BED_DIR/$1.json")" \
+		"$(jq -c "[$jobs] | [map(.reads), map(.writes), map(.syncs), map(.bytes)] |
+			map(add)" "$BED_DIR/$1.clocks")" "$1: the file has them all"
+	between "$(jq "($of_file | .total_us) / ([.ops[] | select(.op |
+		test(\"^(aio|io_uring) |^fsync\")) | .count * .incl_us.mean] | add)" \
+		"$BED_DIR/$1.json")" 0.999 1.01 "$1: and their time"
+	between "$(jq "($of_file | .share_pct) / .seen.files_pct" "$BED_DIR/$1.json")" 0.9 1 \
+		"$1: which is nearly all that files have"
+	is "$(jq -r "[.apps[] | select(.syncs > 0 and .uid == 0 and .comm == \"fio\") | $thread] |
+		sort[]" "$BED_DIR/$1.json")" \
+		"$(jq -r "[$jobs | $thread] | sort[]" "$BED_DIR/$1.clocks")" \
+		"$1: and a thread those of its job"
+}
+
 # run NAME LOW OPTION...: LOW: how much of fio's latency is the operations', at the least;
 # with many in flight they wait most of all until fio looks.
 run()
@@ -46,6 +70,7 @@ run()
 		"$BED_DIR/$name.json")" '[0,0,0,0]' "$name: no operation is lost"
 	below_async_counted "$name" aio
 	below_async_counted "$name" io_uring
+	used "$name"
 	lasted "$name" io_uring lat "$low"
 	# buffered ones are done when io_submit() is, and then wait for fio
 	[[ $name = direct* ]] || clock=slat
@@ -70,6 +95,23 @@ in_turns()
 		between "$(below_ratio "$(below_sum turns "$layer read" count "$layer read")" \
 			"$(below_fio_job turns "$layer" .read.total_ios)")" 0.1 0.95 \
 			"in turns: of $layer's reads a part"
+	done
+}
+
+# Each of the slowest operations names its file.
+slow()
+{
+	local layer
+
+	BELOW_LOOK=(--slow 0)
+	ok "slow: fio" below_async slow "$file" --size=32m --io_size=256k --bs=4k --rw=randrw \
+		--direct=1 --iodepth=4
+	BELOW_LOOK=()
+	for layer in aio io_uring; do
+		is "$(jq -c --arg layer "$layer" '[.slow[] |
+			select(.op == $layer + " read" or .op == $layer + " write") | .ino] |
+			[length > 0] + unique' "$BED_DIR/slow.json")" \
+			"[true,$(stat -c %i "$file")]" "slow: operations of $layer are of the file"
 	done
 }
 
@@ -137,6 +179,7 @@ run direct-1 0.2 --direct=1 --iodepth=1
 run direct-16 0.002 --direct=1 --iodepth=16
 run buffered-1 0.1 --iodepth=1
 run buffered-16 0.002 --iodepth=16
+slow
 in_turns
 held libaio aio
 held io_uring io_uring
