@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# bricktop: timeout 180
 # shellcheck disable=SC2317 # functions are called through others
 #
-# Asynchronous operations, by libaio and by io_uring, one and sixteen at a time, buffered and
+# Asynchronous operations, by libaio and by io_uring, one and many at a time, buffered and
 # direct, on an XFS of their own: as many as fio made, as long as fio's own clocks say, from
 # their submission to their completion, and the file's and the thread's that they are of. On a
-# device that a cgroup limits what the limit adds is time before there is a request. With few
-# dirty pages allowed io_uring's workers are throttled, as often and as long as the kernel's
-# events say, inside of the operations.
+# device that a cgroup limits all is time before there is a request, but for what the kernel
+# itself has as the device's. With few dirty pages allowed io_uring's workers are throttled,
+# as often and as long as the kernel's events say, inside of the operations. Sizes, depths and
+# limits are drawn.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 . tests/lib/below.sh
@@ -57,14 +57,28 @@ used()
 		"$1: and a thread those of its job"
 }
 
+# draw_load COUNT MOST: sets LOAD to options for so many operations of a size that is drawn,
+# up to so many pages, in an order that is the seed's.
+draw_load()
+{
+	below_draw 1 "$2"
+	LOAD=(--size=32m --bs=$((DRAWN * 4096)) --io_size=$((DRAWN * 4096 * $1))
+		--randseed="$BELOW_SEED")
+}
+
 # run NAME LOW OPTION...: LOW: how much of fio's latency is the operations', at the least;
 # with many in flight they wait most of all until fio looks.
 run()
 {
 	local name=$1 low=$2 clock=lat
 
-	ok "$name: fio" below_async "$name" "$file" --size=32m --io_size=2m --bs=4k --rw=randrw \
-		--fsync=32 "${@:3}"
+	draw_load 512 8
+	below_draw 30 70
+	LOAD+=(--rw=randrw --rwmixread="$DRAWN")
+	below_draw 20 60
+	LOAD+=(--fsync="$DRAWN" "${@:3}")
+	note "$name: ${LOAD[*]}"
+	ok "$name: fio" below_async "$name" "$file" "${LOAD[@]}"
 	is "$(off "$name")" '' "$name: nothing is off"
 	is "$(jq -c '.lost | [.map_full, .unpaired, .skipped, .begun_before]' \
 		"$BED_DIR/$name.json")" '[0,0,0,0]' "$name: no operation is lost"
@@ -83,11 +97,13 @@ in_turns()
 {
 	local layer
 
+	draw_load 512 4
+	below_draw 2 8
 	BELOW_LOOK=(--budget 50)
 	BRICKTOP_BUDGET=turns
 	export BRICKTOP_BUDGET
-	ok "in turns: fio" below_async turns "$file" --size=32m --bs=4k --rw=randread --direct=1 \
-		--iodepth=4 --time_based --runtime=4
+	ok "in turns: fio" below_async turns "$file" "${LOAD[@]}" --rw=randread --direct=1 \
+		--iodepth="$DRAWN" --time_based --runtime=4
 	unset BRICKTOP_BUDGET
 	BELOW_LOOK=()
 	is "$(jq .lost.map_full "$BED_DIR/turns.json")" 0 "in turns: there is room for each"
@@ -103,9 +119,11 @@ slow()
 {
 	local layer
 
+	draw_load 64 8
+	below_draw 1 8
 	BELOW_LOOK=(--slow 0)
-	ok "slow: fio" below_async slow "$file" --size=32m --io_size=256k --bs=4k --rw=randrw \
-		--direct=1 --iodepth=4
+	ok "slow: fio" below_async slow "$file" "${LOAD[@]}" --rw=randrw --direct=1 \
+		--iodepth="$DRAWN"
 	BELOW_LOOK=()
 	for layer in aio io_uring; do
 		is "$(jq -c --arg layer "$layer" '[.slow[] |
@@ -115,34 +133,39 @@ slow()
 	done
 }
 
-# held ENGINE: of what a limit adds to direct reads, nearly all is time before a request.
+# device_ms: for how long the device had reads, by the kernel's own account: each from when there
+# is a request.
+device_ms() { awk '{ print $4 }' "/sys/block/$BED_X_DEV/stat"; }
+
+# held ENGINE LAYER: of limited reads all that is not the device's is time before a request.
 held()
 {
-	local name=$1 layer=$2 args=(--size=32m --io_size=600k --bs=4k --rw=randread
-		--direct=1 --iodepth=4 --name="$2" --ioengine="$1")
+	local name=$1 layer=$2 ms
 
-	below_limit "$BED_X_NUMBER" 0 ||
-		{ skip "no cgroup v1 blkio here" "$layer: held back" 4; return; }
-	ok "$layer: reads without a limit" below_fio "$name-free" "$file" "${args[@]}"
-	below_limit "$BED_X_NUMBER" 100
-	ok "$layer: reads with a limit" below_fio "$name-held" "$file" "${args[@]}"
+	draw_load 150 4
+	below_draw 3 8
+	LOAD+=(--rw=randread --direct=1 --iodepth="$DRAWN" --name="$2" --ioengine="$1")
+	below_draw 80 120
+	note "$layer: $DRAWN a second, ${LOAD[*]}"
+	below_limit "$BED_X_NUMBER" "$DRAWN" ||
+		{ skip "no cgroup v1 blkio here" "$layer: held back" 3; return; }
+	ms=$(device_ms)
+	ok "$layer: reads with a limit" below_fio "$name" "$file" "${LOAD[@]}"
+	ms=$(($(device_ms) - ms))
 	below_limit "$BED_X_NUMBER" 0
-	between "$(below_ratio \
-		"$(jq -n "$(below_sum "$name-held" 'block held back' self) -
-			$(below_sum "$name-free" 'block held back' self)")" \
-		"$(jq -n "$(below_sum "$name-held" "$layer read" incl) -
-			$(below_sum "$name-free" "$layer read" incl)")")" 0.95 1.2 \
-		"$layer: of what the limit adds, at least 95 % is time before there is a request"
-	between "$(below_ratio "$(below_sum "$name-held" "$layer read" incl)" \
-		"$(below_fio_job "$name-held" "$layer" '.read | .lat_ns.mean * .total_ios')")" \
+	between "$(below_ratio "$(below_sum "$name" 'block held back' self)" \
+		"$(jq -n "$(below_sum "$name" "$layer read" incl) - $ms * 1000000")")" 0.95 1.05 \
+		"$layer: but for $ms ms of the device's it is time before there is a request"
+	between "$(below_ratio "$(below_sum "$name" "$layer read" incl)" \
+		"$(below_fio_job "$name" "$layer" '.read | .lat_ns.mean * .total_ios')")" \
 		0.95 1.001 "$layer: which is nearly all of fio's latency"
 }
 
-# A trace does not follow a process to its workers.
+# throttled_fio FILE SIZE DEPTH: a trace does not follow a process to its workers.
 throttled_fio()
 {
-	below_fio_start throttled "$1" --size=32m --bs=256k --rw=write --loops=3 \
-		--iodepth=4 --name=io_uring --ioengine=io_uring && below_look throttled &&
+	below_fio_start throttled "$1" --size=32m --bs="$2" --rw=write --loops=3 \
+		--iodepth="$3" --name=io_uring --ioengine=io_uring && below_look throttled &&
 		below_trace 0 writeback/balance_dirty_pages 'pause > 0 && comm ~ "iou-wrk*"' \
 			sched/sched_switch '' &&
 		below_finish throttled && below_traced throttled
@@ -150,22 +173,27 @@ throttled_fio()
 
 throttled_workers()
 {
-	local count ns wakes
+	local calls count lost ns size
 
 	below_draw 6 10
 	ok "the limit of dirty pages is $DRAWN MiB" below_dirty dirty $((DRAWN * 1048576))
 	ok "and that of the background half of it" below_dirty dirty_background $((DRAWN * 524288))
+	below_draw 1 8; size=$((DRAWN * 65536))
+	below_draw 2 8
+	note "throttled: writes of $size, $DRAWN at a time"
 	below_busy
-	ok "throttled: fio" throttled_fio "$file"
+	ok "throttled: fio" throttled_fio "$file" "$size" "$DRAWN"
 	below_idle
 	read -r count ns < <(below_times throttled slept balance_dirty_pages)
-	wakes=$(jq '.lost | .unpaired + .wakes' "$BED_DIR/throttled.json")
+	calls=$(below_sum throttled throttle calls 'io_uring write')
+	# ends that were not seen: any thread's, and of any sleep
+	lost=$(jq '.lost | .unpaired + .wakes' "$BED_DIR/throttled.json")
 	between "$count" 5 1e9 "throttled: $count times"
-	between "$wakes" 0 2 "throttled: hardly any is lost"
-	is $(($(below_sum throttled throttle calls 'io_uring write') + wakes)) "$count" \
-		"throttled: each is in an operation"
+	between "$lost" 0 2 "throttled: hardly any is lost"
+	between "$calls" $((count - lost)) "$count" "throttled: each is in an operation"
 	between "$(below_ratio "$(below_sum throttled throttle self 'io_uring write')" "$ns")" \
-		"$(awk -v n="$wakes" -v of="$count" 'BEGIN { print 0.99 - 3 * n / of }')" 1.01 \
+		"$(awk -v n=$((count - calls)) -v of="$count" \
+			'BEGIN { print 0.99 - 3 * n / of }')" 1.01 \
 		"throttled: for as long as the workers slept"
 	is "$(below_sum throttled 'throttle in a page fault' calls)" 0 \
 		"throttled: none was a page fault"
@@ -175,10 +203,11 @@ throttled_workers()
 }
 
 dd if=/dev/zero of="$file" bs=1M count=32 conv=fsync 2>/dev/null || bail_out "no file"
+below_draw 8 32; depth=$DRAWN
 run direct-1 0.2 --direct=1 --iodepth=1
-run direct-16 0.002 --direct=1 --iodepth=16
+run direct-many 0.002 --direct=1 --iodepth="$depth"
 run buffered-1 0.1 --iodepth=1
-run buffered-16 0.002 --iodepth=16
+run buffered-many 0.002 --iodepth="$depth"
 slow
 in_turns
 held libaio aio

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.." || exit 1
 RANDOM=$((${BRICKTOP_SEED:-$(od -An -N4 -tu4 /dev/urandom)} % 32768))
 for ((round = 0; round < ${BELOW_ROUNDS:-3}; round++)); do
 	export BELOW_SEED=$RANDOM
-	for test in block pages waits; do
+	for test in aio block pages waits; do
 		ok "below_$test.sh with BELOW_SEED=$BELOW_SEED" bash "tests/e2e/below_$test.sh"
 	done
 done
