@@ -114,23 +114,22 @@ in_turns()
 	done
 }
 
-# Each of the slowest operations names its file.
+# slow ENGINE LAYER: each of its slowest operations names its file. (One engine a run: the other
+# one's might be slower, all of them.)
 slow()
 {
-	local layer
+	local name=slow-$1 layer=$2
 
 	draw_load 64 8
 	below_draw 1 8
 	BELOW_LOOK=(--slow 0)
-	ok "slow: fio" below_async slow "$file" "${LOAD[@]}" --rw=randrw --direct=1 \
-		--iodepth="$DRAWN"
+	ok "slow: fio" below_fio "$name" "$file" "${LOAD[@]}" --rw=randrw --direct=1 \
+		--iodepth="$DRAWN" --name="$2" --ioengine="$1"
 	BELOW_LOOK=()
-	for layer in aio io_uring; do
-		is "$(jq -c --arg layer "$layer" '[.slow[] |
-			select(.op == $layer + " read" or .op == $layer + " write") | .ino] |
-			[length > 0] + unique' "$BED_DIR/slow.json")" \
-			"[true,$(stat -c %i "$file")]" "slow: operations of $layer are of the file"
-	done
+	is "$(jq -c --arg layer "$layer" '[.slow[] |
+		select(.op == $layer + " read" or .op == $layer + " write") | .ino] |
+		[length > 0] + unique' "$BED_DIR/$name.json")" \
+		"[true,$(stat -c %i "$file")]" "slow: operations of $layer are of the file"
 }
 
 # device_ms: for how long the device had reads, by the kernel's own account: each from when there
@@ -208,7 +207,8 @@ run direct-1 0.2 --direct=1 --iodepth=1
 run direct-many 0.002 --direct=1 --iodepth="$depth"
 run buffered-1 0.1 --iodepth=1
 run buffered-many 0.002 --iodepth="$depth"
-slow
+slow libaio aio
+slow io_uring io_uring
 in_turns
 held libaio aio
 held io_uring io_uring
