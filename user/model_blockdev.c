@@ -230,6 +230,20 @@ static void fill_sizes(const struct model_side *side, struct snap_dist *d)
 		*quantiles[i] = (double)hist_low_ns(hist_bucket((__u64)*quantiles[i]));
 }
 
+/* 0 or -ENOMEM. */
+static int fill_size_buckets(const struct model_hist *h, struct snap_device_op *so)
+{
+	so->sizes = calloc(h->n + 1, sizeof(*so->sizes));
+	if (!so->sizes)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < h->n; i++) {
+		if (h->cells[i].win)
+			so->sizes[so->n_sizes++] =
+				(struct snap_size){ hist_low_ns(h->low + i), h->cells[i].win };
+	}
+	return 0;
+}
+
 /* The group of /sys/block/X/stat in which an operation's merges are counted, or -1. */
 static int stat_group(unsigned int op)
 {
@@ -257,7 +271,7 @@ static struct snap_num count_merges(const struct dev *d, unsigned int op)
 	return num;
 }
 
-static void fill_op(const struct dev *d, unsigned int op, double secs, struct snap_device_op *so)
+static int fill_op(const struct dev *d, unsigned int op, double secs, struct snap_device_op *so)
 {
 	const struct dev_row *row = &d->rows[op];
 	double spent_ns = (double)(row->queue.sum.win + row->device.sum.win);
@@ -280,6 +294,7 @@ static void fill_op(const struct dev *d, unsigned int op, double secs, struct sn
 	/* Little's law: what all of them took together, over the time in which they did */
 	if (secs > 0 && (so->queue.valid || so->device.valid))
 		so->in_flight = (struct snap_num){ spent_ns / (secs * 1e9), true };
+	return fill_size_buckets(&row->size.hist, so);
 }
 
 /* Anything ended, or is stuck in there. */
@@ -314,8 +329,9 @@ static int fill_device(const struct dev *d, double secs, struct snap_device *sd)
 	if (!sd->ops)
 		return -ENOMEM;
 	for (unsigned int op = 0; op < WIRE_DEV_OP_COUNT; op++)
-		if (d->rows[op].count.win || d->rows[op].partial.win)
-			fill_op(d, op, secs, &sd->ops[sd->n_ops++]);
+		if ((d->rows[op].count.win || d->rows[op].partial.win) &&
+		    fill_op(d, op, secs, &sd->ops[sd->n_ops++]))
+			return -ENOMEM;
 	return 0;
 }
 
@@ -363,7 +379,10 @@ int model_devices_build(const struct model *m, double secs, struct snapshot *sna
 
 void model_devices_free_snapshot(struct snapshot *snap)
 {
-	for (size_t i = 0; i < snap->n_devices; i++)
+	for (size_t i = 0; i < snap->n_devices; i++) {
+		for (size_t k = 0; k < snap->devices[i].n_ops; k++)
+			free(snap->devices[i].ops[k].sizes);
 		free(snap->devices[i].ops);
+	}
 	free(snap->devices);
 }

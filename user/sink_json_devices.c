@@ -35,21 +35,37 @@ static json_t *dist(const struct snap_dist *d, double unit)
 			 number(q, d->p999 / unit), "max", number(q, d->max / unit));
 }
 
-static json_t *op_json(const struct snap_device_op *op)
-{
-	return json_pack("{s:s, s:I, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "op",
-			 op->op, "count", (json_int_t)op->count, "rate_hz", num(op->rate_hz),
-			 "bytes", (json_int_t)op->bytes, "errors", (json_int_t)op->errors,
-			 "partial", (json_int_t)op->partial, "size_bytes", dist(&op->size, 1),
-			 "queue_us", dist(&op->queue, 1000), "device_us", dist(&op->device, 1000),
-			 "merges", count(op->merges), "sequential_pct", num(op->sequential_pct),
-			 "in_flight", num(op->in_flight));
-}
-
 /* Takes the item; false where there is none, or no memory. */
 static bool append(json_t *array, json_t *item)
 {
 	return item && !json_array_append_new(array, item);
+}
+
+/* null where no size is known. */
+static json_t *size_buckets(const struct snap_device_op *op)
+{
+	json_t *array = op->size.valid ? json_array() : json_null();
+	bool whole = array != NULL;
+
+	for (size_t i = 0; op->size.valid && i < op->n_sizes && whole; i++)
+		whole = append(array, json_pack("[I, I]", (json_int_t)op->sizes[i].from_bytes,
+						(json_int_t)op->sizes[i].count));
+	if (whole)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+static json_t *op_json(const struct snap_device_op *op)
+{
+	return json_pack("{s:s, s:I, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "op",
+			 op->op, "count", (json_int_t)op->count, "rate_hz", num(op->rate_hz),
+			 "bytes", (json_int_t)op->bytes, "errors", (json_int_t)op->errors,
+			 "partial", (json_int_t)op->partial, "size_bytes", dist(&op->size, 1),
+			 "size_buckets", size_buckets(op), "queue_us", dist(&op->queue, 1000),
+			 "device_us", dist(&op->device, 1000), "merges", count(op->merges),
+			 "sequential_pct", num(op->sequential_pct), "in_flight",
+			 num(op->in_flight));
 }
 
 static json_t *device_json(const struct snap_device *d)

@@ -311,6 +311,11 @@ struct snap_target {
 	struct snap_slows slow;
 };
 
+/* So many requests of so many bytes or more, fewer than the next bucket's edge. */
+struct snap_size {
+	uint64_t from_bytes, count;
+};
+
 /* One operation of a block device. Sizes are distributions of bytes. */
 struct snap_device_op {
 	char op[16];
@@ -320,6 +325,8 @@ struct snap_device_op {
 	struct snap_num in_flight; /* mean: time of all of them together / window */
 	struct snap_num merges, sequential_pct;
 	struct snap_dist size, queue, device;
+	struct snap_size *sizes; /* all of size's buckets that are not empty, smallest first */
+	size_t n_sizes;
 };
 
 #define SNAP_DEVICE_STACK 16

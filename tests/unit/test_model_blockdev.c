@@ -88,8 +88,9 @@ static void test_window(void)
 	is_int(model_feed_device(m, &d), 0, "the device is described");
 	model_show_devices(m, false);
 	model_start_window(m, SEC, 0);
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 99; i++)
 		add_request(4096, 1000000, 9000000);
+	add_request(512, 1000000, 9000000);
 	row.sequential += 25;
 	row.errors = 1;
 	row.partial = 2;
@@ -105,10 +106,14 @@ static void test_window(void)
 	is_int((long long)snap->devices[0].n_ops, 1, "one operation");
 	op = &snap->devices[0].ops[0];
 	is_str(op->op, "write", "write");
-	ok(op->count == 100 && op->bytes == 409600 && op->errors == 1 && op->partial == 2,
+	ok(op->count == 100 && op->bytes == 99 * 4096 + 512 && op->errors == 1 && op->partial == 2,
 	   "what the window added, not what was before");
 	ok(op->rate_hz.valid && fabs(op->rate_hz.v - 50) < 1e-9, "rate");
 	ok(op->size.p50 == 4096 && op->size.p99 == 4096, "a size is the bucket's lower edge");
+	is_int((long long)op->n_sizes, 2, "two sizes");
+	ok(op->n_sizes == 2 && op->sizes[0].from_bytes == 512 && op->sizes[0].count == 1 &&
+		   op->sizes[1].from_bytes == 4096 && op->sizes[1].count == 99,
+	   "each with its requests in the window");
 	ok(fabs(op->queue.mean - 1e6) < 1 && fabs(op->device.mean - 9e6) < 1, "times");
 	ok(op->device.max < 10e6, "the maximum is the window's");
 	ok(op->in_flight.valid && fabs(op->in_flight.v - 0.5) < 1e-9,

@@ -32,9 +32,19 @@ static void name_device(struct snap_device *d, const char *dev, const char *name
 	d->n_ops = n_ops;
 }
 
+/* Freed with the snapshot. */
+static void add_sizes(struct snap_device_op *op, const struct snap_size *sizes, size_t n)
+{
+	op->sizes = calloc(n, sizeof(*sizes));
+	memcpy(op->sizes, sizes, n * sizeof(*sizes));
+	op->n_sizes = n;
+}
+
 /* A busy loop. */
 static void fill_loop(struct snap_device *d)
 {
+	static const struct snap_size sizes[] = { { 512, 1 }, { 65536, 123000 }, { 131072, 455 } };
+
 	name_device(d, "7:3", "loop3", 2);
 	snprintf(d->label, sizeof(d->label), "/srv/images/brick \x1b[31m1.img");
 	snprintf(d->stack[0], sizeof(d->stack[0]), "dm-0");
@@ -58,6 +68,7 @@ static void fill_loop(struct snap_device *d)
 		.queue = dist(123456, 800, 640, 19000, 2.1e6),
 		.device = dist(123456, 2.4e6, 1.9e6, 31e6, 250e9),
 	};
+	add_sizes(&d->ops[0], sizes, 3);
 	d->ops[1] = (struct snap_device_op){
 		.op = "flush-wait",
 		.count = 3,
