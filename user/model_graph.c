@@ -133,17 +133,34 @@ static bool same_graph(const struct model_graph *g, const struct model_node *nod
 	return true;
 }
 
+/*
+ * mount/fuse and protocol/server are not part of what a switch replaces: the old one stays, with
+ * all that it has counted.
+ */
+static bool root_survives(const struct model_graph *g, const struct model_node *nodes)
+{
+	const char *type = nodes[0].type;
+
+	return !strncmp(g->known[0].type, type, sizeof(nodes[0].type) - 1) &&
+	       (!strcmp(type, "mount/fuse") || !strcmp(type, "protocol/server"));
+}
+
+/* What of a target's statistics begins at 0. */
+enum reset { RESET_NOTHING, RESET_GRAPH, RESET_PROCESS };
+
 /* Cannot fail. Counters of new xlators begin at 0 while we watch: their first value is a
  * difference. */
 static void commit_change(struct model_graph *g, const struct model_node *nodes,
-			  struct graph_change *c, bool from_zero)
+			  struct graph_change *c, enum reset reset)
 {
+	bool keeps_root = reset == RESET_GRAPH && c->n_nodes && root_survives(g, nodes);
+
 	if (c->n_known > g->n_known)
 		memset(g->known + g->n_known, 0, (c->n_known - g->n_known) * sizeof(*g->known));
 	g->n_known = c->n_known;
 	for (size_t k = 0; k < g->n_known; k++) {
 		g->known[k].current = false;
-		if (from_zero)
+		if (reset != RESET_NOTHING && (k || !keeps_root))
 			g->known[k].fresh = ~0ULL;
 	}
 	for (size_t i = 0; i < c->n_nodes; i++) {
@@ -167,7 +184,7 @@ static void commit_change(struct model_graph *g, const struct model_node *nodes,
 int model_graph_set(struct model_graph *g, const struct model_node *nodes, size_t n_nodes,
 		    bool new_process, __u16 *ret_layers)
 {
-	bool known_before = g->n_nodes > 0;
+	enum reset reset = RESET_NOTHING;
 	struct graph_change c = { 0 };
 	int err;
 
@@ -176,7 +193,11 @@ int model_graph_set(struct model_graph *g, const struct model_node *nodes, size_
 	err = prepare_change(g, nodes, n_nodes, &c);
 	if (err)
 		goto out_free;
-	commit_change(g, nodes, &c, known_before && (new_process || !same_graph(g, nodes, &c)));
+	if (g->n_nodes && new_process)
+		reset = RESET_PROCESS;
+	else if (g->n_nodes && !same_graph(g, nodes, &c))
+		reset = RESET_GRAPH;
+	commit_change(g, nodes, &c, reset);
 	for (size_t i = 0; ret_layers && i < n_nodes; i++)
 		ret_layers[i] = (__u16)(WIRE_LAYER_XLATOR + g->map[i]);
 out_free:

@@ -71,6 +71,58 @@ static void test_switch_statistics(void)
 	bed_close();
 }
 
+static void set_root_type(const char *type)
+{
+	snprintf(bed.nodes[0].type, sizeof(bed.nodes[0].type), "%s", type);
+}
+
+static void feed_root(uint64_t failed, uint64_t lat_count, double lat_total_ns)
+{
+	struct model_stat s = { .failed = failed,
+				.lat_count = lat_count,
+				.lat_total_ns = lat_total_ns,
+				.has_counts = true,
+				.has_latency = true };
+
+	if (model_feed_stats(bed.m, 0, 0, BED_WRITE, &s))
+		abort();
+}
+
+/* What the memory view says of the root's writes after a switch at which it had counted 1,000. */
+static void check_root(const char *type, const char *next_type, int pid, long long failed,
+		       long long ended, double mean_ns)
+{
+	const struct snap_layer *root;
+
+	bed_chain("root io-stats client-0");
+	set_root_type(type);
+	bed_open(WIRE_ROOT_BRICK);
+	feed_root(1000, 1000, 1e6);
+	bed_stat(1, BED_WRITE, 1000, 1000, 1e6);
+	model_start_window(bed.m, 1000000000ULL, 0);
+	bed_chain("root io-stats delay-gen client-0");
+	set_root_type(next_type);
+	bed_set(WIRE_ROOT_BRICK, pid);
+	feed_root(1003, 1010, 1.05e6);
+	bed_stat(1, BED_WRITE, 10, 10, 5e4);
+	bed_tick_view(10, true, false);
+	root = bed_op("brick", "user", "write")->layers;
+	is_int((long long)root->errors, failed, "%s, then %s of %d: failed", type, next_type, pid);
+	is_int((long long)root->incl.count, ended, "and ended, of the window");
+	ok(bed_near(root->incl.mean, mean_ns), "and their mean: %g", root->incl.mean);
+	bed_close();
+}
+
+/* Of a switch the root may know nothing: then its counters go on. */
+static void test_switch_root(void)
+{
+	check_root("mount/fuse", "mount/fuse", 100, 3, 10, 5000);
+	check_root("protocol/server", "protocol/server", 100, 3, 10, 5000);
+	check_root("mount/fuse", "mount/fuse", 200, 1003, 1010, 1.05e6 / 1010);
+	check_root("mount/fuse", "protocol/server", 100, 1003, 1010, 1.05e6 / 1010);
+	check_root("cluster/replicate", "cluster/replicate", 100, 1003, 1010, 1.05e6 / 1010);
+}
+
 static void test_restart(void)
 {
 	const struct snap_op *op;
@@ -198,6 +250,7 @@ int main(void)
 {
 	test_switch();
 	test_switch_statistics();
+	test_switch_root();
 	test_restart();
 	test_twins();
 	test_limits();
