@@ -29,6 +29,10 @@ int session_attach_proc(struct session *s, struct session_proc *p);
 int session_open_threads(struct session *s, struct session_proc *p);
 int session_collect_threads(struct session *s);
 
+/* ---- session_names.c --------------------------------------------------- */
+/* Keep what a layer is called; arg: the session. */
+void session_keep_name(void *arg, unsigned int target, unsigned int layer, const char *id);
+
 /* ---- session_devices.c ------------------------------------------------- */
 /* Which block devices lie below which target. 0 or -ENOMEM. */
 int session_open_devices(struct session *s);
