@@ -26,8 +26,8 @@ static void tell_off(struct session *s, const char *what, const char *reason)
 	(void)model_feed_off(s->model, what, reason);
 }
 
-static void tell_off_proc(struct session *s, const struct session_proc *p, const char *what,
-			  const char *reason)
+void session_tell_off(struct session *s, const struct session_proc *p, const char *what,
+		      const char *reason)
 {
 	size_t i;
 
@@ -35,7 +35,7 @@ static void tell_off_proc(struct session *s, const struct session_proc *p, const
 		(void)model_feed_off_target(s->model, (int)i, what, reason);
 }
 
-static void clear_off_proc(struct session *s, const struct session_proc *p, const char *what)
+void session_clear_off(struct session *s, const struct session_proc *p, const char *what)
 {
 	size_t i;
 
@@ -244,6 +244,7 @@ int session_open(const struct target_list *targets, bool dump, struct session **
 	if (!s)
 		goto out_error;
 	s->last_gone_ns = clock_mono_ns();
+	s->look_ns[0] = s->look_ns[1] = clock_ns(CLOCK_BOOTTIME);
 	ret = copy_targets(s, targets);
 	if (!ret && dump) {
 		s->names = calloc(s->n_targets * SESSION_LAYERS, sizeof(*s->names));
@@ -308,7 +309,7 @@ int session_attach_proc(struct session *s, struct session_proc *p)
 	ret = put_probes(s, p, err, sizeof(err));
 	if (!ret || ret == -ENOMEM)
 		return ret;
-	tell_off_proc(s, p, "walk", err[0] ? err : strerror(-ret));
+	session_tell_off(s, p, "walk", err[0] ? err : strerror(-ret));
 	/* what was put in until then would count halves */
 	if (p->watch)
 		watch_detach(p->watch);
@@ -331,9 +332,9 @@ static int tick_procs(struct session *s)
 		if (ret == -ENOMEM)
 			return ret;
 		if (ret && ret != -ESRCH) /* gone: its pidfd tells */
-			tell_off_proc(s, p, "following", strerror(-ret));
+			session_tell_off(s, p, "following", strerror(-ret));
 		else if (p->tick_failed)
-			clear_off_proc(s, p, "following");
+			session_clear_off(s, p, "following");
 		p->tick_failed = ret != 0;
 	}
 	return 0;
@@ -389,9 +390,9 @@ static void tell_readable(struct session *s, struct session_proc *p, int error)
 		snprintf(line, sizeof(line),
 			 "cannot be read (%s): the process's own counts end where they last could",
 			 strerror(-error));
-		tell_off_proc(s, p, "memory", line);
+		session_tell_off(s, p, "memory", line);
 	} else if (p->unreadable) {
-		clear_off_proc(s, p, "memory");
+		session_clear_off(s, p, "memory");
 	}
 	p->unreadable = error != 0;
 }
@@ -457,6 +458,8 @@ int session_look(struct session *s)
 	size_t i;
 	int ret = 0;
 
+	s->look_ns[0] = s->look_ns[1];
+	s->look_ns[1] = clock_ns(CLOCK_BOOTTIME);
 	if (s->source) {
 		source_meter_look(s->source, clock_mono_ns());
 		session_keep_budget(s);

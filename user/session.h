@@ -33,6 +33,7 @@ struct session_proc {
 	bool gone, unreadable; /* unreadable: its memory, when last looked at */
 	bool tick_failed;      /* following it did, when last tried */
 	uint64_t gone_ns;      /* when it ended, CLOCK_MONOTONIC; 0: it never was there */
+	uint64_t alive_ns;     /* and when it surely had not, CLOCK_BOOTTIME; 0: likewise */
 	/* when the window began, or when it was followed: CPU time of its threads, what they hit */
 	uint64_t cpu_ns;
 	struct meter_target paid;
@@ -95,7 +96,8 @@ struct session {
 	uint64_t seen_own_cpu_ns, collected_ns; /* as of the last collection */
 	int64_t collected_wall_ns;
 	uint64_t last_gone_ns, next_follow_ns;
-	char (*names)[64]; /* for dumps: [target * SESSION_LAYERS + layer] */
+	uint64_t look_ns[2]; /* of the last two looks, or the begin, CLOCK_BOOTTIME */
+	char (*names)[64];   /* for dumps: [target * SESSION_LAYERS + layer] */
 };
 
 /*

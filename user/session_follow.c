@@ -7,12 +7,17 @@
 #include "session_priv.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 
 #define LOOK_PART   8 /* looked for again after 1 / so much of the time that it has been gone */
 #define LOOK_MAX_NS (8 * CLOCK_NS_PER_SEC)
+
+/* Starts are known in clock ticks, and ends by when they were looked for. */
+#define START_SLACK_NS CLOCK_NS_PER_SEC
 
 static void tell_gone(struct session *s, const struct session_proc *p)
 {
@@ -31,6 +36,7 @@ void session_proc_gone(struct session *s, struct session_proc *p)
 		source_forget_proc(s->source, p->pid);
 	p->gone = true;
 	s->last_gone_ns = p->gone_ns = clock_mono_ns();
+	p->alive_ns = s->look_ns[0]; /* the last one may have been after it ended */
 	s->next_follow_ns = 0;
 	tell_gone(s, p);
 }
@@ -53,31 +59,66 @@ bool session_all_gone(const struct session *s, const struct session_proc **ret_l
 	return true;
 }
 
-/* The same brick or mount in another process. */
+/* The same brick or mount. */
 static bool is_same(const struct target *a, const struct target *b)
 {
-	return a->kind == b->kind && !b->problem[0] && !strcmp(a->volume, b->volume) &&
-	       !strcmp(a->path, b->path);
+	return a->kind == b->kind && !strcmp(a->volume, b->volume) && !strcmp(a->path, b->path);
 }
 
-/* The process in which all targets of p are now, other than the one they were in; 0: none. */
-static pid_t find_new(const struct session *s, const struct session_proc *p,
-		      const struct target_list *now)
+/* It is measured already: as another target of that name, in another container. */
+static bool is_taken(const struct session *s, const struct session_proc *p, pid_t pid)
 {
-	size_t i, k, found = 0;
-	pid_t pid = 0;
+	size_t i;
+
+	for (i = 0; i < s->n_procs; i++) {
+		if (&s->procs[i] != p && !s->procs[i].gone && s->procs[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * One that ran beside p does not replace it, whatever it is called: replicas in containers have
+ * the same volume and path on one host.
+ */
+static bool may_replace(const struct session *s, const struct session_proc *p,
+			const struct target *t)
+{
+	uint64_t tick_ns = CLOCK_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	if (t->pid == p->pid || is_taken(s, p, t->pid))
+		return false;
+	return !t->start_ticks || t->start_ticks * tick_ns + START_SLACK_NS >= p->alive_ns;
+}
+
+static bool has_all(const struct session *s, const struct session_proc *p,
+		    const struct target_list *now, pid_t pid)
+{
+	size_t i, k;
 
 	for (i = p->first; i < p->first + p->n_targets; i++) {
 		for (k = 0; k < now->n; k++) {
-			if (now->t[k].pid == p->pid || !is_same(&s->targets[i], &now->t[k]) ||
-			    (pid && now->t[k].pid != pid))
-				continue;
-			pid = now->t[k].pid;
-			found++;
-			break;
+			if (now->t[k].pid == pid && !now->t[k].problem[0] &&
+			    is_same(&s->targets[i], &now->t[k]))
+				break;
 		}
+		if (k == now->n)
+			return false;
 	}
-	return found == p->n_targets ? pid : 0;
+	return true;
+}
+
+pid_t session_find_new(const struct session *s, const struct session_proc *p,
+		       const struct target_list *now)
+{
+	size_t k;
+
+	for (k = 0; k < now->n; k++) {
+		if (is_same(&s->targets[p->first], &now->t[k]) && may_replace(s, p, &now->t[k]) &&
+		    has_all(s, p, now, now->t[k].pid))
+			return now->t[k].pid;
+	}
+	return 0;
 }
 
 /* The targets of p are those of the process pid. */
@@ -102,8 +143,8 @@ static void move(struct session *s, struct session_proc *p, pid_t pid,
 /* All targets of p found in one new process: take it. Where that fails it is tried again later. */
 static bool follow_one(struct session *s, struct session_proc *p, const struct target_list *now)
 {
-	pid_t pid = find_new(s, p, now), old = p->pid;
-	char err[256];
+	pid_t pid = session_find_new(s, p, now), old = p->pid;
+	char err[256] = "";
 	size_t i;
 
 	if (!pid)

@@ -16,6 +16,11 @@
 int session_open_proc(struct session *s, struct session_proc *p, char *err, size_t err_size);
 void session_close_proc(struct session_proc *p);
 
+/* What of a process's targets could not be had, and why; that it can be had now. */
+void session_tell_off(struct session *s, const struct session_proc *p, const char *what,
+		      const char *reason);
+void session_clear_off(struct session *s, const struct session_proc *p, const char *what);
+
 /*
  * Put a process's probes in. -ENOMEM; what else keeps them out is told to the model, and the
  * process is shown by its memory.
@@ -59,6 +64,14 @@ int session_name_uses(struct session *s, struct snapshot *snap);
 /* The window of one process's cost begins now; that of all: at the last collection. */
 void session_start_cost(const struct session *s, struct session_proc *p);
 void session_rewind_cost(struct session *s);
+
+/* ---- session_follow.c --------------------------------------------------- */
+/*
+ * The process in which all targets of p, which is gone, are among those that are there now; 0:
+ * none. It is no other one of the session's, and did not run beside p.
+ */
+pid_t session_find_new(const struct session *s, const struct session_proc *p,
+		       const struct target_list *now);
 
 /* ---- session_budget.c -------------------------------------------------- */
 /* Between collections: switch the layers as the budget demands. Needs the source. */
