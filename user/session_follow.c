@@ -140,25 +140,55 @@ static void move(struct session *s, struct session_proc *p, pid_t pid,
 	}
 }
 
+static void tell_failed(struct session *s, const struct session_proc *p, pid_t pid, int error,
+			const char *err)
+{
+	char line[384];
+
+	snprintf(line, sizeof(line), "process %d, of the same name, is not measured: %s", (int)pid,
+		 err[0] ? err : strerror(-error));
+	session_tell_off(s, p, "following", line);
+}
+
+/* Likely the one, but it cannot be attached to, which the list of targets knows the reason of. */
+static void tell_problem(struct session *s, const struct session_proc *p,
+			 const struct target_list *now)
+{
+	size_t k;
+
+	for (k = 0; k < now->n; k++) {
+		if (now->t[k].problem[0] && is_same(&s->targets[p->first], &now->t[k]) &&
+		    may_replace(s, p, &now->t[k]))
+			tell_failed(s, p, now->t[k].pid, 0, now->t[k].problem);
+	}
+}
+
 /* All targets of p found in one new process: take it. Where that fails it is tried again later. */
 static bool follow_one(struct session *s, struct session_proc *p, const struct target_list *now)
 {
 	pid_t pid = session_find_new(s, p, now), old = p->pid;
 	char err[256] = "";
 	size_t i;
+	int ret;
 
-	if (!pid)
+	if (!pid) {
+		tell_problem(s, p, now);
 		return false;
+	}
 	move(s, p, pid, now);
-	if (session_open_proc(s, p, err, sizeof(err)) || session_attach_proc(s, p)) {
+	ret = session_open_proc(s, p, err, sizeof(err));
+	ret = ret ?: session_attach_proc(s, p);
+	if (ret) {
 		session_close_proc(p);
 		if (s->source)
 			source_forget_proc(s->source, pid);
 		p->pid = old;
 		for (i = p->first; i < p->first + p->n_targets; i++)
 			s->targets[i].pid = old;
+		tell_failed(s, p, pid, ret, err);
 		return false;
 	}
+	session_clear_off(s, p, "following");
 	p->gone = false;
 	session_start_cost(s, p);
 	p->restarts++;
