@@ -30,7 +30,7 @@ struct doctor_capability {
 	bool optional;
 };
 
-enum { DOCTOR_CAPABILITIES = 5 };
+enum { DOCTOR_CAPABILITIES = 6 };
 
 const struct doctor_thing_row *doctor_thing_get(enum doctor_thing thing);
 const struct doctor_capability *doctor_capability_get(size_t i); /* i < DOCTOR_CAPABILITIES */

@@ -85,6 +85,8 @@ static const struct doctor_capability capabilities[DOCTOR_CAPABILITIES] = {
 	  "what bricktop costs; hooks that are in a module of the kernel", false },
 	{ DOCTOR_CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
 	  "modules of GlusterFS that only their owner may read", true },
+	{ DOCTOR_CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE",
+	  "processes whose files are on overlayfs, as in containers, or were replaced", true },
 };
 
 const struct doctor_thing_row *doctor_thing_get(enum doctor_thing thing)
@@ -155,13 +157,13 @@ void doctor_tell(char *buf, size_t size, const char *fmt, ...)
 	snprintf(buf + len, size - len, "%s%s", len ? "; " : "", one);
 }
 
-/* CAP_SYS_ADMIN stands for the two that were split off it in 5.8. */
+/* CAP_SYS_ADMIN stands for those that were split off it: two in 5.8, one in 5.9. */
 uint64_t doctor_missing_caps(const struct doctor_env *env, uint64_t wanted)
 {
 	uint64_t have = env->caps;
 
 	if (have & CAP(SYS_ADMIN))
-		have |= PROBE_CAPS;
+		have |= PROBE_CAPS | CAP(CHECKPOINT_RESTORE);
 	return wanted & ~have;
 }
 

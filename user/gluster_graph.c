@@ -173,6 +173,19 @@ static void explain_open(pid_t pid, int err, char *err_text, size_t err_size)
 			 strerror(-err));
 }
 
+/* The memory may be read by then, but not what is mapped there. */
+static void explain_anchor(pid_t pid, int err, char *err_text, size_t err_size)
+{
+	if (err == -EACCES || err == -EPERM)
+		snprintf(err_text, err_size, "process %d: its libglusterfs may not be opened: %s",
+			 (int)pid,
+			 geteuid()     ? "run as root" :
+			 err == -EPERM ? "this needs CAP_CHECKPOINT_RESTORE" :
+					 "this needs CAP_DAC_READ_SEARCH");
+	else
+		explain_open(pid, err, err_text, err_size);
+}
+
 int gluster_proc_open(pid_t pid, struct gluster_proc **ret_gp, char *err_text, size_t err_size)
 {
 	struct procmaps maps = { 0 };
@@ -184,12 +197,16 @@ int gluster_proc_open(pid_t pid, struct gluster_proc **ret_gp, char *err_text, s
 		err = procmaps_load(pid, &maps);
 	if (!err && !maps.n)
 		err = -ESRCH; /* a zombie or a kernel thread */
-	if (!err)
-		err = gluster_anchor_find(pm, &maps, &anchor);
-	if (err)
+	if (err) {
 		explain_open(pid, err, err_text, err_size);
+		goto out_close;
+	}
+	err = gluster_anchor_find(pm, &maps, &anchor);
+	if (err)
+		explain_anchor(pid, err, err_text, err_size);
 	else
 		err = gluster_proc_open_at(pm, &anchor, &maps, ret_gp, err_text, err_size);
+out_close:
 	procmaps_free(&maps);
 	if (err)
 		procmem_close(pm);

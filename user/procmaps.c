@@ -217,23 +217,22 @@ int procmem_map_path(pid_t pid, const struct procmap *map, char *buf, size_t siz
 {
 	char link[80];
 	struct stat mapped;
-	bool linked;
-	int len;
+	int len, err;
 
 	if (map->path[0] != '/')
 		return -EINVAL; /* [heap], anon_inode:, ... */
 	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
 		 map->start, map->end);
-	linked = !stat(link, &mapped);
-	if (!linked) {
+	err = stat(link, &mapped) ? -errno : 0;
+	if (err) {
 		mapped.st_dev = makedev(map->dev >> 32, map->dev & 0xffffffff);
 		mapped.st_ino = map->inode;
 	}
 	len = snprintf(buf, size, "/proc/%d/root%s", (int)pid, map->path);
 	if (len > 0 && (size_t)len < size && is_same_file(buf, &mapped))
 		return 0;
-	if (!linked)
-		return -ENOENT;
+	if (err)
+		return err == -EPERM || err == -EACCES ? -EPERM : -ENOENT;
 	len = snprintf(buf, size, "%s", link);
 	return len > 0 && (size_t)len < size ? 0 : -ENAMETOOLONG;
 }

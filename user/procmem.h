@@ -64,8 +64,8 @@ const struct procmap *procmaps_find(const struct procmaps *maps, uint64_t addr);
  * Path under which this process opens the very file that another one has mapped: its name below
  * /proc/PID/root where that leads to the same file, else the mapping's own link in map_files (the
  * file was replaced or deleted, or lies outside of the process's root). Good for reading and for
- * uprobes as long as it is mapped there. 0, -EINVAL (no file), -ENOENT (neither way),
- * -ENAMETOOLONG.
+ * uprobes as long as it is mapped there. 0, -EINVAL (no file), -EPERM (not by its name, and for the
+ * link CAP_CHECKPOINT_RESTORE is missing), -ENOENT (neither way), -ENAMETOOLONG.
  */
 int procmem_map_path(pid_t pid, const struct procmap *map, char *buf, size_t size);
 

@@ -22,6 +22,11 @@
 #define CAP_BPF     39
 #endif
 
+/* Since 5.9; older kernels ignore the bit, and for what it is for want CAP_SYS_ADMIN. */
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+
 /* Since 5.2; glibc 2.36's <sys/mount.h> has the calls, but not what it collides with. */
 #ifndef SYS_fsopen
 #define SYS_fsopen   430
@@ -99,7 +104,7 @@ int rights_read_capabilities(uint64_t *ret_set)
 
 uint64_t rights_to_read(bool probes, bool perf_uprobes)
 {
-	uint64_t set = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH);
+	uint64_t set = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_CHECKPOINT_RESTORE);
 
 	if (probes)
 		set |= BIT(CAP_BPF) | BIT(CAP_PERFMON);

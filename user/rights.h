@@ -35,9 +35,10 @@ int rights_read_capabilities(uint64_t *ret_set);
 
 /*
  * What an investigation needs once everything is in place, as such a set: to read processes of
- * others and what lies behind their roots (CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH); with probes, to
- * put in some more and to follow a process that was started again (CAP_BPF, CAP_PERFMON); where
- * those are perf uprobes CAP_SYS_ADMIN, too.
+ * others and what lies behind their roots (CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH), also files that
+ * they have mapped and that are at no path any more, or on overlayfs (CAP_CHECKPOINT_RESTORE); with
+ * probes, to put in some more and to follow a process that was started again (CAP_BPF,
+ * CAP_PERFMON); where those are perf uprobes CAP_SYS_ADMIN, too.
  */
 uint64_t rights_to_read(bool probes, bool perf_uprobes);
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# bricktop: timeout 180
+# bricktop: timeout 240
 # shellcheck disable=SC2317 # functions are called through others
 #
 # Bricks and clients in containers, i.e. with a root folder, mounts and pids of their
@@ -10,8 +10,10 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 e2e_begin
+e2e_needs setpriv
 
-# in_container KIND: from now on glusterfsd and glusterfs run in one.
+# in_container KIND [OPTION]...: from now on glusterfsd and glusterfs run in one, with
+# those options, too.
 in_container()
 {
 	local bin=$BED_DIR/bin-$1 program
@@ -24,7 +26,7 @@ in_container()
 			dir=\$(mktemp -d "$BED_DIR/$1.XXXXXX")
 			echo "\$dir" >"$BED_DIR/$1.dir"
 			exec "$PWD/tests/lib/container.sh" $1 "\$dir" "$BED_DIR" \\
-				"\$(command -v $program)" "\$@"
+				"\$(command -v $program)" "\$@" ${@:2}
 		SCRIPT
 		chmod +x "$bin/$program"
 	done
@@ -131,6 +133,73 @@ test_overlay()
 	counts over cover 'overlay'
 }
 
+has_dropped() { [ $((0x$(awk '/^CapEff/ { print $2 }' "/proc/$1/status") >> 21 & 1)) = 0 ]; }
+
+# A container that was restarted is another one, with other files, which are opened with the
+# rights that are left by then. What the command line says is what is known of it without any.
+restart_brick()
+{
+	bed_stop over KILL
+	in_container overlay --volfile-id "$BED_OVER_VOLUME.host" --brick-name "$BED_OVER_PATH"
+	bed_start over && find_inner over
+	on_host
+}
+
+# watch_restart NAME: attached to it; its rights are given up before the brick is killed.
+watch_restart()
+{
+	ok "$1: attached" attach_start "$1" "$BED_OVER_PATH" -d 60 --json || return 1
+	bed_fio "$BED_COVER_MNT" job --size=1m --rw=randrw
+	ok "$1: CAP_SYS_ADMIN is given up" bed_poll 10 has_dropped "$(bed_get "$1" PID)"
+	ok "$1: the brick is killed and comes back" restart_brick
+}
+
+# figure NAME FILTER: of its report.
+figure() { jq -r "$2" "$BED_DIR/$1.out"; }
+
+test_followed()
+{
+	local before
+
+	watch_restart again || return 1
+	before=$(bed_fio_count job write)
+	ok 'again: it is probed' bed_poll 20 attach_probed "$BED_OVER_PID" || return 1
+	ok 'again: its client is back' bed_poll 20 client_is_back "$BED_COVER_MNT"
+	bed_fio "$BED_COVER_MNT" job --size=1m --rw=randrw
+	attach_end again
+	is "$ATTACH_STATUS $ATTACH_ERR" '0 ' 'again: it ends well'
+	is "$(figure again '"\(.target.pid) \(.target.restarts) \([.off[].what] | join(" "))"')" \
+		"$BED_OVER_PID 1 " 'again: new pid, restarted once, nothing is off'
+	is "$(figure again '[.ops[] | select(.root == "brick" and .op == "write" and
+		.origin == "user") | .count] | add')" $((before + $(bed_fio_count job write))) \
+		'again: writes of both processes'
+}
+
+# Who starts bricktop without CAP_CHECKPOINT_RESTORE has it work as long as there is
+# CAP_SYS_ADMIN, and told afterwards why it does not.
+test_not_followed()
+{
+	local real=$BRICKTOP without why="may not be opened: this needs CAP_CHECKPOINT_RESTORE"
+
+	cat >"$BED_DIR/without" <<-SCRIPT
+		#!/bin/sh
+		exec setpriv --bounding-set -checkpoint_restore "$real" "\$@"
+	SCRIPT
+	chmod +x "$BED_DIR/without"
+	BRICKTOP=$BED_DIR/without
+	watch_restart without
+	BRICKTOP=$real
+	sleep 3
+	attach_end without
+	is "$ATTACH_STATUS" 1 'without: nobody was left'
+	like "$(figure without '.off[] | select(.what == "following").reason')" \
+		"process $BED_OVER_PID.* $why\$" 'without: the report says why'
+	without="setpriv --bounding-set -checkpoint_restore,-sys_admin $real"
+	like "$($without list)" " $BED_OVER_PID .*"$'\n'".* $why" 'without: list has it, and why'
+	is "$($without attach "$BED_OVER_PID" 2>&1)" \
+		"bricktop: process $BED_OVER_PID: its libglusterfs $why" 'without: attach says it'
+}
+
 # stuck_fsync PID: its fsync in flight: xlator, file, application.
 stuck_fsync()
 {
@@ -188,6 +257,8 @@ test_copies || fail 'a brick on copied files'
 test_replaced || fail 'a brick on replaced files'
 if grep -qw overlay /proc/filesystems; then
 	test_overlay || fail 'a brick on an overlay'
+	test_followed || fail 'a brick on an overlay that comes back'
+	test_not_followed || fail 'one that cannot be followed'
 else
 	skip 'this kernel has no overlayfs' 'a brick on an overlay'
 fi

@@ -64,11 +64,11 @@ rights()
 dropped() { [ "$(rights "/proc/$1/status")" = "$2" ]; }
 
 # What is left once everything is in place: CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
-# CAP_PERFMON, CAP_BPF; of the thread that writes nothing; and CAP_SYS_ADMIN in a process
-# apart, for the kernel's statistics.
+# CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE; of the thread that writes nothing; and
+# CAP_SYS_ADMIN in a process apart, for the kernel's statistics.
 test_rights()
 {
-	local none=0000000000000000 keep=000000c000080004 admin=0000000000200000 tid child
+	local none=0000000000000000 keep=000001c000080004 admin=0000000000200000 tid child
 
 	bed_poll 10 dropped "$1" "$none $keep $keep $none $none 1 "
 	is "$(rights "/proc/$1/status")" "$none $keep $keep $none $none 1 " \

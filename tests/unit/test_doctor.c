@@ -142,7 +142,7 @@ static void test_healthy(void)
 	for (i = 0; i < b.report.n; i++)
 		off += b.report.rows[i].state != DOCTOR_WORKS;
 	is_int((long long)off, 0, "nothing is off");
-	is_int((long long)b.report.n, N_LAYERS + DOCTOR_THINGS + 5 + 5, "a row for each");
+	is_int((long long)b.report.n, N_LAYERS + DOCTOR_THINGS + 6 + 5, "a row for each");
 	is_int(b.report.verdict, DOCTOR_ALL, "all layers work");
 	check_sane(&b, "healthy");
 	doctor_report_free(&b.report);
@@ -366,6 +366,8 @@ static void test_caps(void)
 	judge(&b);
 	is_int(find_row(&b, DOCTOR_SECTION_CAPABILITIES, "CAP_BPF")->state, DOCTOR_WORKS,
 	       "CAP_SYS_ADMIN stands for CAP_BPF, as it did before");
+	is_int(find_row(&b, DOCTOR_SECTION_CAPABILITIES, "CAP_CHECKPOINT_RESTORE")->state,
+	       DOCTOR_WORKS, "and for CAP_CHECKPOINT_RESTORE");
 	doctor_report_free(&b.report);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 
 #include "child.h"
 #include "procmem.h"
+#include "rights.h"
 #include "tap.h"
 
 /* Two pages, the second unreadable; a string ends with the first, another runs into the second. */
@@ -139,6 +141,20 @@ static void test_own_maps(void)
 	ok(!maps.n && !procmaps_find(&maps, 8), "freed");
 }
 
+/* What the path of a mapping is to a process that has given up all rights but those: its error. */
+static int path_with(uint64_t rights, const struct procmap *map)
+{
+	char path[4200];
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(rights_keep(rights) ? 255 :
+					    -procmem_map_path(getppid(), map, path, sizeof(path)));
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
 /* As after a package upgrade: the file is deleted, the mapping still has it. */
 static void test_deleted(void)
 {
@@ -164,6 +180,9 @@ static void test_deleted(void)
 		ok(got >= 0 && read(got, buf, 8) == 8, "that opens");
 		is_str(buf, "deleted", "and is the one");
 		close(got);
+		is_int(path_with(rights_to_read(false, false), map), 0,
+		       "also with no more rights than are kept");
+		is_int(path_with(1ULL << CAP_SYS_PTRACE, map), -EPERM, "with fewer it is refused");
 	}
 	procmaps_free(&maps);
 	munmap(at, 4096);
@@ -193,7 +212,7 @@ static void test_replaced(void)
 	close(got);
 	err = procmem_map_path(getpid(), &map, path, sizeof(path));
 	if (geteuid()) {
-		is_int(err, -ENOENT, "one that was replaced is refused");
+		is_int(err, -EPERM, "one that was replaced is refused");
 	} else {
 		got = open(path, O_RDONLY);
 		ok(got >= 0 && read(got, buf, 3) == 3, "one that was replaced opens");
