@@ -269,7 +269,7 @@ static bool has_measured(const struct run *r)
 	size_t i;
 
 	for (i = 0; i < s->n_procs; i++) {
-		if (s->targets[s->procs[i].first].kind != TARGET_PROCESS)
+		if (s->targets[s->procs[i].first].kind != TARGET_PROCESS && !s->procs[i].is_plain)
 			return true;
 	}
 	if (session_sees_devices(s))
@@ -448,6 +448,19 @@ static void close_loop(struct run *r)
 		close(r->sigfd);
 }
 
+/* Of what was asked for nothing is left where no process's memory is understood. */
+static bool is_refused(const struct run *r)
+{
+	const struct session *s = r->session;
+	size_t i;
+
+	if (has_memory(s) || (!r->opts->memory_only && !r->opts->dump_requests))
+		return false;
+	for (i = 0; i < s->n_procs && !s->procs[i].is_plain; i++)
+		;
+	return i < s->n_procs;
+}
+
 /*
  * Requests are GlusterFS's, and slow file operations a process's: a device or a mount has neither.
  * Said before anything is measured, or a file is emptied.
@@ -456,6 +469,8 @@ static int check_wanted(const struct run *r)
 {
 	const char *option = r->opts->dump_requests ? "--dump-requests" : "--slow";
 
+	if (is_refused(r))
+		return OPTS_EXIT_RUNTIME; /* which was told as the session was opened */
 	if (r->opts->dump_requests ? has_memory(r->session) : r->session->n_procs > 0)
 		return OPTS_EXIT_OK;
 	if (!wants_requests(r))
@@ -499,7 +514,7 @@ int app_attach(const struct opts *opts)
 	} else {
 		if (err[0])
 			app_complain("%s", err);
-		for (size_t i = 0; i < list.n; i++)
+		for (size_t i = 0; i < list.n && !is_refused(&r); i++)
 			app_warn_stopped(list.t[i].pid);
 		r.names = session_names(r.session);
 		if (opts->budget_pct > 0)

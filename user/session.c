@@ -71,14 +71,17 @@ static int new_model(struct session *s)
 	return model_new(rows, LAYER_COUNT - 1, &s->model);
 }
 
-/* A process that is no GlusterFS: its own file operations are all that it can show. */
+/*
+ * A process that is no GlusterFS, or none that is understood: its own file operations are all that
+ * it can show.
+ */
 static int add_plain_process(struct session *s, size_t idx)
 {
 	const struct target *t = &s->targets[idx];
 	struct model_target mt = { .pid = t->pid, .version = "-", .layout = "-" };
 
 	mt.root = WIRE_ROOT_LOCAL;
-	snprintf(mt.kind, sizeof(mt.kind), "%s", target_kind_name(t->kind));
+	snprintf(mt.kind, sizeof(mt.kind), "%s", target_kind_name(TARGET_PROCESS));
 	snprintf(mt.name, sizeof(mt.name), "%s", t->comm);
 	snprintf(mt.device, sizeof(mt.device), "%s", t->device);
 	snprintf(mt.fstype, sizeof(mt.fstype), "%s", t->fstype);
@@ -152,6 +155,23 @@ int session_open_proc(struct session *s, struct session_proc *p, char *err, size
 	return ret ?: session_open_threads(s, p);
 }
 
+/*
+ * The layout of a GlusterFS process could not be told, and err says why: system calls, what lies
+ * below them, and threads need none. err stays as it is where that works.
+ */
+static int open_plain(struct session *s, struct session_proc *p, char *err, size_t err_size)
+{
+	int ret = check_start(&s->targets[p->first], err, err_size);
+
+	ret = ret ?: add_plain_process(s, p->first);
+	ret = ret ?: session_open_threads(s, p);
+	if (ret)
+		return ret;
+	p->is_plain = true;
+	session_tell_off(s, p, "walk", err);
+	return 0;
+}
+
 void session_close_proc(struct session_proc *p)
 {
 	watch_close(p->watch);
@@ -200,8 +220,12 @@ static int open_all(struct session *s, char *err, size_t err_size)
 
 		line[0] = '\0';
 		ret = session_open_proc(s, p, line, sizeof(line));
+		if (ret == -ENOTSUP && !p->watch && p->n_targets == 1)
+			ret = open_plain(s, p, line, sizeof(line));
 		if (ret == -ENOMEM)
 			return ret;
+		if (p->is_plain && !err[0])
+			snprintf(err, err_size, "%s", line);
 		if (!ret)
 			continue;
 		last = ret;

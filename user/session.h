@@ -32,6 +32,7 @@ struct session_proc {
 	unsigned int restarts;
 	bool gone, unreadable; /* unreadable: its memory, when last looked at */
 	bool tick_failed;      /* following it did, when last tried */
+	bool is_plain;         /* a brick or a client whose memory is not understood */
 	uint64_t gone_ns;      /* when it ended, CLOCK_MONOTONIC; 0: it never was there */
 	uint64_t alive_ns;     /* and when it surely had not, CLOCK_BOOTTIME; 0: likewise */
 	/* when the window began, or when it was followed: CPU time of its threads, what they hit */
@@ -101,8 +102,9 @@ struct session {
 };
 
 /*
- * Open the memory of all targets' processes. Those of several that cannot be had are left out, and
- * told to the model. 0, and err may say what was left out; or -errno and one clear line.
+ * Open the memory of all targets' processes. One whose layout no check confirms is taken as a plain
+ * process (is_plain); of several those that cannot be had are left out; both is told to the model.
+ * 0, and err may say what was left out; or -errno and one clear line.
  */
 int session_open(const struct target_list *targets, bool dump, struct session **ret_s, char *err,
 		 size_t err_size);

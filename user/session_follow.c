@@ -177,6 +177,8 @@ static bool follow_one(struct session *s, struct session_proc *p, const struct t
 	}
 	move(s, p, pid, now);
 	ret = session_open_proc(s, p, err, sizeof(err));
+	if (!ret && p->is_plain)
+		session_clear_off(s, p, "walk"); /* which was the old one's */
 	ret = ret ?: session_attach_proc(s, p);
 	if (ret) {
 		session_close_proc(p);
@@ -189,7 +191,7 @@ static bool follow_one(struct session *s, struct session_proc *p, const struct t
 		return false;
 	}
 	session_clear_off(s, p, "following");
-	p->gone = false;
+	p->gone = p->is_plain = false;
 	session_start_cost(s, p);
 	p->restarts++;
 	tell_gone(s, p);

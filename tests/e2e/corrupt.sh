@@ -5,8 +5,9 @@
 #
 # A GlusterFS process whose memory is damaged: pointers into nowhere, lists that never
 # end, names that are none. Nothing hangs or dies of it: list shows the process with
-# the check that failed, stuck and attach refuse with that one line; a session that is on
-# already sees it through; a request whose frames cannot be read is counted as lost.
+# the check that failed, stuck and attach --memory-only refuse with that one line, attach
+# falls back to what needs no layout; a session that is on already sees it through; a
+# request whose frames cannot be read is counted as lost.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 e2e_begin
@@ -42,8 +43,34 @@ test_damage()
 	case $what in
 	*-wrong | *-self) refused "$what: stuck" stuck "$BED_B1_PID" ;;
 	esac
-	refused "$what: attach" attach "$BED_B1_PID" -d 200ms
+	refused "$what: attach" attach "$BED_B1_PID" -d 200ms --memory-only
 	corrupt repair
+}
+
+# Damaged when the session begins: system calls and threads are shown all the same.
+test_fallback()
+{
+	local check="layout of .* check '[a-z ]+' failed: "
+
+	kill -STOP "$BED_B1_PID"
+	corrupt children-self
+	refused 'fallback: requests' attach "$BED_B1_PID" -d 200ms --dump-requests \
+		"1=$BED_DIR/fallback.dump"
+	ok 'fallback: attached' attach_start fallback "$BED_B1_PID" -d 60 --json
+	corrupt repair
+	kill -CONT "$BED_B1_PID"
+	bed_fio "$BED_C1_MNT" job --size=512k --rw=write
+	attach_end fallback
+	is "$ATTACH_STATUS" 0 'fallback: it ends well'
+	like "$(head -n 1 <<<"$ATTACH_ERR")" "^bricktop: $check" 'fallback: the check is named'
+	like "$(jq -r '.off[] | select(.what == "walk").reason' "$BED_DIR/fallback.out")" \
+		"^$check" 'fallback: in the report, too'
+	is "$(jq -r '"\(.target.kind) \(.target.pid)"' "$BED_DIR/fallback.out")" \
+		"process $BED_B1_PID" 'fallback: it is a process like others'
+	is "$(jq '[.ops[] | select(.root == "local" and .op == "pwrite64") | .count] | add' \
+		"$BED_DIR/fallback.out")" 128 'fallback: its system calls are counted'
+	ok 'fallback: its threads are shown' jq -e '.threads | length > 0' "$BED_DIR/fallback.out"
+	ok 'fallback: no instruction is left' attach_clean "$BED_B1_PID"
 }
 
 users_writes()
@@ -175,6 +202,7 @@ done
 like "$(quickly list)" "brick +$BED_B1_VOLUME:$BED_B1_PATH +$BED_B1_PID " \
 	"repaired, it is listed as before"
 kill -CONT "$BED_B1_PID"
+test_fallback || fail 'damaged as the session begins'
 for damage in next-unmapped stacks-wrong; do
 	test_meanwhile "$damage" || fail "$damage, meanwhile"
 done
