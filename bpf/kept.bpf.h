@@ -23,33 +23,41 @@ struct kept {
 	__u32 n;         /* frames, those that found no room included */
 	__u32 last;      /* where the stack that was kept last begins */
 	__u32 lost, pad; /* enum wire_loss + 1: a copy could not be read whole */
+	__u64 at;        /* when a stack was kept last; 0: none is yet */
 	struct kept_frame frame[KEPT_FRAMES];
 };
 
 /*
- * By the original's stack; as many as requests with copies are in flight at once. What is never
- * taken back (of a reply that no probe sees) is pushed out some time.
+ * By the original's stack; as many as requests with copies are in flight at once. Not an LRU map:
+ * that loses what is still wanted without a word, and before d4adf1c9ee77 (2025) the CPUs alone
+ * take 128 of its entries each. Who takes one deletes it; what is never taken back (of a reply that
+ * no probe sees) is swept out when there is no room.
  */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 512);
 	__type(key, struct mark_key);
 	__type(value, struct kept);
 } kept SEC(".maps");
 
-/* Whether anything was ever kept: where nothing is, no request need look. */
+struct kept_state {
+	__u32 any, pad; /* 1: something was kept: where nothing ever was, no request need look */
+	__u64 swept;    /* when what nobody takes back was looked for last */
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u32);
-} kept_any SEC(".maps");
+	__type(value, struct kept_state);
+} kept_states SEC(".maps");
 
 static __always_inline int kept_are_any(void)
 {
-	__u32 zero = 0, *any = bpf_map_lookup_elem(&kept_any, &zero);
+	__u32 zero = 0;
+	struct kept_state *state = bpf_map_lookup_elem(&kept_states, &zero);
 
-	return any && *any;
+	return state && state->any;
 }
 
 /* An empty one to start from: too large for the stack. */
@@ -59,6 +67,50 @@ struct {
 	__type(key, __u32);
 	__type(value, struct kept);
 } kept_blank SEC(".maps");
+
+/* ---- making room ------------------------------------------------------- */
+
+#define KEPT_SWEEP_NS 1000000000ULL   /* not more often: it looks at all there are */
+#define KEPT_OLD_NS   300000000000ULL /* nobody takes it back any more, it seems */
+
+struct sweeper {
+	__u64 walk_since; /* requests that were begun before this are not accounted */
+	__u64 old;        /* what was kept before this is given up */
+};
+
+static long sweep_kept(struct bpf_map *map, struct mark_key *key, struct kept *k, struct sweeper *s)
+{
+	__u64 at = k->at;
+
+	if (!at || (at >= s->walk_since && at >= s->old))
+		return 0;
+	/* a request that waits so long may have its reply yet, and is incomplete then */
+	if (at >= s->walk_since)
+		layer_drop(WIRE_MAX_TARGETS, WIRE_LOST_MAP_FULL);
+	bpf_map_delete_elem(&kept, key);
+	return 0;
+}
+
+/* 1 where it is worth another try. A global function: verified by itself. */
+__noinline int kept_sweep(__u64 now)
+{
+	__u32 zero = 0;
+	struct kept_state *state = bpf_map_lookup_elem(&kept_states, &zero);
+	struct sweeper s = { .old = now - KEPT_OLD_NS };
+	__u64 swept;
+
+	if (!state)
+		return 0;
+	swept = state->swept;
+	if (now < swept + KEPT_SWEEP_NS ||
+	    __sync_val_compare_and_swap(&state->swept, swept, now) != swept)
+		return 0;
+	s.walk_since = walk_since();
+	if (now < KEPT_OLD_NS)
+		s.old = 0;
+	bpf_for_each_map_elem(&kept, sweep_kept, &s, 0);
+	return 1;
+}
 
 /* ---- keeping ----------------------------------------------------------- */
 
@@ -120,20 +172,23 @@ static __always_inline struct kept *kept_get(struct walk *w, __u64 original)
 	return bpf_map_lookup_elem(&kept, &key);
 }
 
-static __always_inline struct kept *kept_make(struct walk *w, __u64 original)
+static __always_inline struct kept *kept_make(struct walk *w, __u64 original, __u64 now)
 {
 	struct mark_key key = { .stack = original, .unique = w->unique, .tgid = w->tgid };
 	struct kept *k = bpf_map_lookup_elem(&kept, &key), *blank;
-	__u32 zero = 0, *any;
+	struct kept_state *state;
+	__u32 zero = 0;
 
 	if (k)
 		return k;
 	blank = bpf_map_lookup_elem(&kept_blank, &zero);
-	any = bpf_map_lookup_elem(&kept_any, &zero);
-	if (!blank || !any)
+	state = bpf_map_lookup_elem(&kept_states, &zero);
+	if (!blank || !state)
 		return NULL;
-	*any = 1;
-	bpf_map_update_elem(&kept, &key, blank, BPF_NOEXIST);
+	state->any = 1;
+	if (bpf_map_update_elem(&kept, &key, blank, BPF_NOEXIST) == -7 /* E2BIG */ &&
+	    kept_sweep(now))
+		bpf_map_update_elem(&kept, &key, blank, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&kept, &key);
 }
 
@@ -144,14 +199,16 @@ static __always_inline struct kept *kept_make(struct walk *w, __u64 original)
 __noinline int kept_store(struct walk *w)
 {
 	struct keeper r = { .w = w };
+	__u64 now = bpf_ktime_get_ns();
 
 	if (!w)
 		return 0;
-	r.k = kept_make(w, w->original);
+	r.k = kept_make(w, w->original, now);
 	if (!r.k) {
 		layer_drop(w->frame[0].target, WIRE_LOST_MAP_FULL);
 		return 0;
 	}
+	r.k->at = now;
 	if (w->unsplit)
 		r.k->lost = w->unsplit;
 	r.at = kept_place(w, r.k);
