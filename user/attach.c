@@ -30,6 +30,14 @@ struct embedded_object {
 #define UNUSED_ENTRIES 64 /* of a map that must be there and stays empty */
 
 /*
+ * Before d4adf1c9ee77 (2025) each CPU takes so many free entries of an LRU map for itself; where
+ * none are left it pushes out what it added last. They come on top of those that a map is to have,
+ * as far as that costs no more than this of memory.
+ */
+#define LRU_CPU_ENTRIES 128
+#define LRU_CPUS_BYTES  (16U << 20)
+
+/*
  * The ring is in bricktop's memory as a whole, and that twice. Slow requests are few; the largest
  * record that there can be has 1.4 MB.
  */
@@ -87,7 +95,42 @@ static unsigned int ring_bytes(const struct wire_cfg *cfg)
 			   (unsigned int)sysconf(_SC_PAGESIZE);
 }
 
-/* Size what depends on the configuration, share what is there already. */
+/* What the CPUs keep of an LRU map's entries; 0 of others. */
+static unsigned int cpus_entries(const struct bpf_map *map)
+{
+	const int cpus = libbpf_num_possible_cpus();
+	unsigned int n, most;
+
+	if (bpf_map__type(map) != BPF_MAP_TYPE_LRU_HASH || cpus < 1)
+		return 0;
+	n = (unsigned int)cpus * LRU_CPU_ENTRIES;
+	most = LRU_CPUS_BYTES / bpf_map__value_size(map);
+	return n < most ? n : most;
+}
+
+/* How many entries a map is to have: what depends on the configuration, and on the machine. */
+static unsigned int choose_entries(const struct wire_cfg *cfg, const struct bpf_map *map)
+{
+	const char *name = bpf_map__name(map);
+
+	if (!strcmp(name, "slots"))
+		return cfg->slots;
+	if (!strcmp(name, "entries") && !cfg->split_tails)
+		return UNUSED_ENTRIES;
+	if (!strcmp(name, "events"))
+		return ring_bytes(cfg);
+	if (!strcmp(name, "slow") && !cfg->slow)
+		return 1;
+	if (!strcmp(name, "pool"))
+		return cfg->slots * cfg->shards;
+	if (!strcmp(name, "dev_rows") && cfg->dev_rows)
+		return cfg->dev_rows;
+	if (!strcmp(name, "dev_pool") && cfg->dev_rows)
+		return cfg->dev_rows * cfg->shards;
+	return bpf_map__max_entries(map) + cpus_entries(map);
+}
+
+/* Size it, or share what is there already. */
 static int configure_map(struct attach *a, struct bpf_map *map)
 {
 	const char *name = bpf_map__name(map), *dot = strchr(name, '.');
@@ -99,21 +142,7 @@ static int configure_map(struct attach *a, struct bpf_map *map)
 		return 0;
 	if (fd >= 0)
 		return bpf_map__reuse_fd(map, fd);
-	if (!strcmp(name, "slots"))
-		return bpf_map__set_max_entries(map, a->cfg.slots);
-	if (!strcmp(name, "entries") && !a->cfg.split_tails)
-		return bpf_map__set_max_entries(map, UNUSED_ENTRIES);
-	if (!strcmp(name, "events"))
-		return bpf_map__set_max_entries(map, ring_bytes(&a->cfg));
-	if (!strcmp(name, "slow") && !a->cfg.slow)
-		return bpf_map__set_max_entries(map, 1);
-	if (!strcmp(name, "pool"))
-		return bpf_map__set_max_entries(map, a->cfg.slots * a->cfg.shards);
-	if (!strcmp(name, "dev_rows") && a->cfg.dev_rows)
-		return bpf_map__set_max_entries(map, a->cfg.dev_rows);
-	if (!strcmp(name, "dev_pool") && a->cfg.dev_rows)
-		return bpf_map__set_max_entries(map, a->cfg.dev_rows * a->cfg.shards);
-	return 0;
+	return bpf_map__set_max_entries(map, choose_entries(&a->cfg, map));
 }
 
 /* Which programs of an object are loaded. */

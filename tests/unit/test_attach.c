@@ -7,6 +7,7 @@
 #include "attach.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
@@ -121,6 +122,10 @@ static void test_maps(void)
 	ok(prog_has_map(attach_prog_fd(a, "on_flush"), id), "as has the second");
 	is_int(map_entries(a, "slots"), 5, "as many slots as asked for");
 	is_int(map_entries(a, "pool"), 15, "in every shard");
+	is_int(map_entries(a, "ending"), 1024 + 128 * libbpf_num_possible_cpus(),
+	       "an LRU map has what the CPUs take besides");
+	is_int(map_entries(a, "kept"), 512, "others do not");
+	is_int(map_entries(a, "entries"), 64, "nor does one that stays empty");
 	attach_free(a);
 }
 
