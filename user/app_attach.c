@@ -294,13 +294,22 @@ static int show_memory(struct run *r)
 	return ret;
 }
 
+/* Of a variable of the environment; 0: not set. */
+static unsigned int number_of(const char *variable)
+{
+	const char *text = getenv(variable);
+
+	return text ? (unsigned int)strtoul(text, NULL, 10) : 0;
+}
+
 /* Probes in; where they cannot be, the memory mode goes on and the report says why. */
 static int put_probes_in(struct run *r)
 {
-	const char *slots = getenv("BRICKTOP_SLOTS"), *uprobe = getenv("BRICKTOP_UPROBE");
+	const char *uprobe = getenv("BRICKTOP_UPROBE");
 	struct source_config config = {
 		.n_targets = (unsigned int)r->session->n_targets,
-		.slots = slots ? (unsigned int)strtoul(slots, NULL, 10) : 0,
+		.slots = number_of("BRICKTOP_SLOTS"),
+		.map_entries = number_of("BRICKTOP_MAPS"),
 		.layers_off = r->opts->layers_off,
 		.static_off = getenv("BRICKTOP_DISCOVER") != NULL,
 		.dump = r->opts->dump_requests > 0,

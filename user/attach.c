@@ -46,6 +46,7 @@ struct embedded_object {
 
 struct attach {
 	struct wire_cfg cfg;
+	unsigned int max_entries; /* see struct attach_config */
 	struct bpf_object *obj[MAX_LOADED];
 	bool is_on[MAX_LOADED]; /* its programs are attached */
 	size_t n;
@@ -71,6 +72,7 @@ int attach_new(const struct attach_config *config, struct attach **ret_a)
 	if (!a)
 		return -ENOMEM;
 	a->cfg = config->cfg;
+	a->max_entries = config->max_entries;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	if (!config->verbose)
 		libbpf_set_print(print_nothing);
@@ -130,11 +132,20 @@ static unsigned int choose_entries(const struct wire_cfg *cfg, const struct bpf_
 	return bpf_map__max_entries(map) + cpus_entries(map);
 }
 
+/* That of the histograms has a limit of its own. */
+static bool is_capped(const struct bpf_map *map)
+{
+	return (bpf_map__type(map) == BPF_MAP_TYPE_HASH ||
+		bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH) &&
+	       strcmp(bpf_map__name(map), "slots") != 0;
+}
+
 /* Size it, or share what is there already. */
 static int configure_map(struct attach *a, struct bpf_map *map)
 {
 	const char *name = bpf_map__name(map), *dot = strchr(name, '.');
 	int fd = attach_map_fd(a, name);
+	unsigned int n;
 
 	if (dot && !strcmp(dot, ".rodata.cfg"))
 		return bpf_map__set_initial_value(map, &a->cfg, sizeof(a->cfg));
@@ -142,7 +153,10 @@ static int configure_map(struct attach *a, struct bpf_map *map)
 		return 0;
 	if (fd >= 0)
 		return bpf_map__reuse_fd(map, fd);
-	return bpf_map__set_max_entries(map, choose_entries(&a->cfg, map));
+	n = choose_entries(&a->cfg, map);
+	if (a->max_entries && a->max_entries < n && is_capped(map))
+		n = a->max_entries;
+	return bpf_map__set_max_entries(map, n);
 }
 
 /* Which programs of an object are loaded. */

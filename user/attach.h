@@ -16,8 +16,9 @@ struct bpf_object;
 struct attach;
 
 struct attach_config {
-	struct wire_cfg cfg; /* copied into .rodata.cfg of every object */
-	bool verbose;        /* let libbpf talk on stderr */
+	struct wire_cfg cfg;      /* copied into .rodata.cfg of every object */
+	unsigned int max_entries; /* of a hash map but "slots", for tests; 0: as needed */
+	bool verbose;             /* let libbpf talk on stderr */
 };
 
 int attach_new(const struct attach_config *config, struct attach **ret_a);

@@ -124,7 +124,8 @@ static void choose_sizes(struct source *src, const struct source_config *config)
 int source_open(const struct source_config *config, struct source **ret_src, char *err,
 		size_t err_size)
 {
-	struct attach_config ac = { .verbose = getenv("BRICKTOP_DEBUG") != NULL };
+	struct attach_config ac = { .max_entries = config->map_entries,
+				    .verbose = getenv("BRICKTOP_DEBUG") != NULL };
 	struct source *src = calloc(1, sizeof(*src));
 	int ret;
 

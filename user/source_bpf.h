@@ -23,7 +23,8 @@ struct source;
 struct source_config {
 	unsigned int slots; /* histogram slots a shard; 0: default for n_targets */
 	unsigned int n_targets;
-	bool dump; /* dump records are wanted */
+	unsigned int map_entries; /* at most, of each hash map; 0: as needed */
+	bool dump;                /* dump records are wanted */
 	uint64_t dump_count;
 	bool slow;           /* records of slow operations are wanted */
 	uint64_t layers_off; /* set (1 << number) of rows of layers.def that are not wanted */

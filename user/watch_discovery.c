@@ -343,7 +343,8 @@ static int arm(struct watch *w, struct source *src, uint64_t wanted, char *err, 
 	}
 	ret = source_set_wanted(src, w->pid, wanted);
 	if (ret) {
-		snprintf(err, err_size, "cannot fill the BPF maps: %s", strerror(-ret));
+		snprintf(err, err_size, "cannot fill the BPF maps: %s",
+			 ret == -E2BIG ? "they are full" : strerror(-ret));
 		return ret;
 	}
 	probe = (struct uprobe_site){ .path = path, .offset = site.offset };

@@ -324,7 +324,8 @@ int watch_attach(struct watch *w, struct source *src, struct model *m, char *err
 	ret = tell_proc(w, src);
 	ret = ret ?: watch_tell_nodes(w, src);
 	if (ret) {
-		snprintf(err, err_size, "cannot fill the BPF maps: %s", strerror(-ret));
+		snprintf(err, err_size, "cannot fill the BPF maps: %s",
+			 ret == -E2BIG ? "they are full" : strerror(-ret));
 		return ret;
 	}
 	ret = probe_top(w, src, err, err_size);

@@ -4,12 +4,13 @@
 # shellcheck disable=SC2153 # bed.sh sets BED_<NAME>_*
 # shellcheck disable=SC2317,SC2016 # functions are called through ok; $ of jq
 #
-# Where something is missing: room for histograms, a reader for the report, the right to
-# read a process; and where something is there twice: another bricktop on the same
-# brick. What is lost is counted and said, what is left is right to the request, and
-# nothing is left behind in the brick.
+# Where something is missing: room for histograms and in the other maps, a reader for the
+# report, the right to read a process; and where something is there twice: another
+# bricktop on the same brick. What is lost is counted and said, what is left is right to
+# the request, and nothing is left behind in the brick.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
+. tests/lib/below.sh
 e2e_begin
 
 load() { bed_fio "$BED_C1_MNT" "$1" --size=1m --rw=randrw "${@:2}"; }
@@ -65,6 +66,54 @@ test_room_text()
 	like "$(cat "$BED_DIR/text.out")" $'\n''lost +[0-9,]+ samples for which no histogram' \
 		"in words: what was lost, and why"
 	like "$(cat "$BED_DIR/text.out")" '  lost [1-9][0-9,]*  ' "and in the first line"
+}
+
+# Maps that hold the xlators but hardly more, and such that do not hold even these.
+test_maps()
+{
+	export BRICKTOP_MAPS=16
+	ok "maps of 16: measured" measure_begin maps16 "$BED_B1_PID"
+	export BRICKTOP_MAPS=4
+	ok "maps of 4: measured" measure_begin maps4 "$BED_B1_PID"
+	unset BRICKTOP_MAPS
+	load room
+	ok "maps of 16: ends well" measure_end maps16
+	ok "maps of 4: ends well" measure_end maps4
+	for name in maps16 maps4; do
+		is_fios $name room read
+		is_fios $name room write
+	done
+	is "$(wrong_rows maps16)" '' "maps of 16: the rows are right"
+	is "$(measure_get maps16 '.checks | .walked - .holds')" 0 "maps of 16: the sums hold"
+	is "$(measure_get maps4 '.off[] | select(.what == "walk") | .reason')" \
+		"cannot fill the BPF maps: they are full" "maps of 4: no walk, and why"
+	is "$(measure_get maps4 '[.ops[] | select(.source == "walk")] | length')" 0 \
+		"maps of 4: only what the process counts"
+}
+
+# Sixteen operations in flight, and room for four. What is pushed out completes as one that nothing
+# is known of: it is counted as lost, or as begun before bricktop came.
+test_maps_below()
+{
+	local layer seen made
+
+	below_mount x 300m || { skip "no XFS" "operations that find no room" 6; return; }
+	dd if=/dev/zero of="$BED_X_MNT/file" bs=1M count=8 status=none
+	export BRICKTOP_MAPS=4
+	ok "room for 4 operations: fio" below_async tight "$BED_X_MNT/file" --size=8m \
+		--io_size=1m --bs=4k --rw=randrw --direct=1 --iodepth=16
+	unset BRICKTOP_MAPS
+	for layer in aio io_uring; do
+		seen=$(jq --arg layer "$layer " '[.ops[] | select(.op | startswith($layer)) |
+			.count] | add // 0' "$BED_DIR/tight.json")
+		made=$(below_fio_job tight "$layer" '.read.total_ios + .write.total_ios')
+		between "$seen" 1 $((made - 1)) "room for 4 operations: some of $layer's are seen"
+		between "$(jq --argjson seen "$seen" '$seen + .lost.map_full + .lost.begun_before' \
+			"$BED_DIR/tight.json")" "$made" 1e6 \
+			"room for 4 operations: the others of $layer are counted"
+	done
+	diag "lost: $(jq -c .lost "$BED_DIR/tight.json")"
+	ok "room for 4 operations: what is seen adds up" below_adds_up tight
 }
 
 test_two()
@@ -145,6 +194,8 @@ test_rights()
 load room || bail_out "no load"
 test_room
 test_room_text
+test_maps
+test_maps_below
 test_two
 test_output
 test_rights
