@@ -4,10 +4,11 @@
 # What bricktop costs the brick or process it watches, against nothing and against other
 # tools, and how that grows. Some twenty minutes on an idle machine; it fails where an aim
 # is missed. COST_ROUNDS (12) and COST_SECS (1: one slice) shorten or lengthen the
-# comparisons, COST_ONLY names its parts (arms events block growth rate stacks collector
-# detach), COST_ARMS, by commas, the arms: of "arms" E0, E0+walk, walk and system calls, all
-# layers, all layers and --slow, volume profile, bpftrace script, perf trace -s; of "block"
-# device table, all layers of a process, biolatency script, xfsslower script.
+# comparisons, COST_ONLY names its parts (arms events block bystander growth rate stacks
+# collector detach), COST_ARMS, by commas, the arms: of "arms" E0, E0+walk, walk and system
+# calls, all layers, all layers and --slow, volume profile, bpftrace script, perf trace -s;
+# of "block" device table, all layers of a process, biolatency script, xfsslower script; of
+# "bystander" no layers, all layers.
 # shellcheck disable=SC2153,SC2317 # bed.sh sets BED_<NAME>_*; functions run through aim
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/lib/bed.sh
@@ -165,9 +166,21 @@ blocks()
 	aim block buffered --direct=0 --fsync=32
 }
 
+# Of a process that nobody looks at, while a brick is looked at that has nothing to do.
+bystander()
+{
+	bed_brick b4 || return 1
+	python3 "$here/bystander.py" "${BRICKTOP_BUILD:-${BRICKTOP%/*}}/tests/bench/getppid" \
+		"$BED_B4_PID" "$work" "$rounds" "$secs"
+	set -- $?
+	bed_stop b4
+	return "$1"
+}
+
 if wants arms; then aim compare; fi
 if wants events; then aim events; fi
 if wants block; then blocks || missed=$((missed + 1)); fi
+if wants bystander; then aim bystander; fi
 if wants growth; then growth; fi
 printf '\n'
 if wants stacks; then aim stacks; fi
