@@ -334,7 +334,7 @@ struct {
 static __noinline void mark_copy(struct walk *w, __u64 stack)
 {
 	struct mark_key key = { .stack = stack, .unique = w->unique, .tgid = w->tgid };
-	__u64 until = w->frame[0].end_raw > w->max_end ? w->frame[0].end_raw : w->max_end;
+	__u64 until = walk_end(w);
 
 	bpf_map_update_elem(&marks, &key, &until, BPF_ANY);
 }

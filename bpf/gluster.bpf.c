@@ -130,7 +130,7 @@ __noinline int background_due(struct walk *w)
 		if (w->max_end <= w->watermark)
 			return -1;
 		/* on the stack: 6.1 takes no value from memory that a global function was given */
-		until = w->max_end;
+		until = walk_end(w);
 		if (mark ? __sync_val_compare_and_swap(mark, was, until) == was :
 			   !bpf_map_update_elem(&marks, &key, &until, BPF_NOEXIST))
 			return 0;

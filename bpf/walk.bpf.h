@@ -184,10 +184,19 @@ static __always_inline void walk_cover(struct walk *w, struct walk_frame *p, __u
 	}
 }
 
+/*
+ * A pass ends with its root, or with the last of the root's own children where that has no end yet.
+ * The next one over the same stack begins there: the root is stamped after the child.
+ */
+static __always_inline __u64 walk_end(const struct walk *w)
+{
+	return w->frame[0].end_raw > w->max_end ? w->frame[0].end_raw : w->max_end;
+}
+
 /* The root frame: as long as the process says, from the end of an earlier pass on. */
 static __always_inline void walk_place_root(struct walk *w, struct walk_frame *f)
 {
-	f->end = f->end_raw && f->end_raw >= w->max_end ? f->end_raw : w->max_end;
+	f->end = walk_end(w);
 	if (f->begin < w->watermark) {
 		f->begin = w->watermark;
 		f->flags |= WIRE_FRAME_CLIPPED;
