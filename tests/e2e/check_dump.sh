@@ -149,6 +149,27 @@ f(5)["failed"] = True'
 unmet "no error" "--expect-failed" "$effects"'r["result"] = 0
 for i in range(8): f(i)["failed"] = False'
 
+# The post-op that was open at the reply, and the rest of it when it had ended: each
+# part once.
+later='l = json.loads(json.dumps(r)); l.update(root="background", watermark=90000)
+l["frames"] = [dict(f(6), i=0, stack=0, parent=-1, begin=90000, end=99000, end_raw=99000,
+                    incl=9000, self=9000)]
+l["spans"] = []; p = l["frames"][0]
+'
+both='text = json.dumps(r) + "\n" + json.dumps(l) + "\n"'
+good "a frame that outlives its request, in two parts" "$later$both"
+good "its address used again" "$later"'l["watermark"] = 0; p["begin_raw"] = p["begin"] = 95000
+p["incl"] = p["self"] = 4000
+'"$both"
+bad frame-twice "a part that begins before the earlier ended" "$later"'l["watermark"] = 89999
+p["begin"] -= 1; p["incl"] += 1; p["self"] += 1
+'"$both"
+bad frame-twice "a frame counted whole after a part of it" "$later"'l["watermark"] = 0
+p["begin"] = 70000; p["incl"] = p["self"] = 29000
+'"$both"
+bad frame-twice "the same request twice" 'l = r; r["spans"] = []; f(7)["self"] += 10000
+'"$both"
+
 good "an unsplit request beside a good one" \
 	'u = json.loads(json.dumps(r)); u["unsplit"] = "frames"; u["frames"] = u["frames"][:2]
 text = json.dumps(r) + "\n" + json.dumps(u) + "\n"' --max-unsplit 1

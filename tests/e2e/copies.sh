@@ -46,8 +46,9 @@ test_passages()
 		tests/lib/check_passages.py "$BED_DIR"/user.{mid,after,dump} --since "$since" \
 		--xlator client-0 --xlator client-1 --xlator client-2 \
 		--within inodelk --within fxattrop
-	ok "passages: every request adds up" python3 tests/lib/check_dump.py \
-		"$BED_DIR/user.dump" --min-requests 300 --max-unsplit 0 --expect-copies
+	ok "passages: every request adds up, nothing is there twice" python3 \
+		tests/lib/check_dump.py "$BED_DIR/user.dump" --min-requests 300 \
+		--max-unsplit 0 --expect-copies
 }
 
 for brick in d1 d2 d3; do

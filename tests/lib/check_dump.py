@@ -434,6 +434,7 @@ class Summary:
         self.first = None
         self.xlators = Counter()
         self.owned = {}  # (thread, begin, end) of a span: line
+        self.passages = {}  # one use of a frame: (begin, end, line) of what was counted of it
         self.ops = Counter()
         self.parts = Counter()
 
@@ -465,6 +466,7 @@ class Summary:
         for kind, detail in request.mismatches:
             self.add_wrong(line_no, kind, detail, line)
         self.add_spans(line_no, record, line)
+        self.add_passages(line_no, record)
         self.add_request(request)
 
     def add_spans(self, line_no, record, line):
@@ -478,6 +480,21 @@ class Summary:
                 self.add_wrong(line_no, "span-twice", f"span at {key[3]} of {key[0]} is "
                                f"also of the request in line {self.owned[key]}", line)
             self.owned[key] = line_no
+
+    def add_passages(self, line_no, record):
+        for given in record["frames"]:
+            if given["counted"] and given["end"] > given["begin"]:
+                key = (record["target"], given["addr"], given["xlator"], given["begin_raw"])
+                self.passages.setdefault(key, []).append((given["begin"], given["end"], line_no))
+
+    def check_passages(self):
+        """What outlives a reply is counted in parts: no two may have the same time."""
+        for (_, addr, xlator, _), parts in self.passages.items():
+            parts.sort()
+            for (_, end, other), (begin, _, line_no) in zip(parts, parts[1:]):
+                if begin < end:
+                    self.add_wrong(line_no, "frame-twice", f"{end - begin} ns of the frame at "
+                                   f"{addr} ({xlator}) are also of line {other}", "")
 
     def add_request(self, request):
         nodes = [n for n in request.nodes.values() if not n.given["copy_root"]]
@@ -568,6 +585,7 @@ def main():
         for line_no, line in enumerate(source, 1):
             if line.strip():
                 summary.add_line(line_no, line)
+    summary.check_passages()
     summary.show()
     unmet = list(summary.unmet(args))
     for text in unmet:

@@ -4,8 +4,9 @@
 
 Given: e0.py's documents from two quiet moments, the monotonic time of the first one, and a dump of
 all requests. Each fop that an xlator says ended between the two must be in the dump, in a request
-or in the background, exactly as often: nothing that copies of stacks did may be missing, however
-short they live, and nothing may be there twice.
+or in the background, as often: nothing that copies of stacks did may be missing, however short they
+live. What outlives its request's reply lies in parts in two records and is one passage here; that
+no time is in both is check_dump.py's to say.
 """
 import argparse
 import json
