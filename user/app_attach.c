@@ -23,10 +23,18 @@
 
 #define DRAIN_NS    (2 * CLOCK_NS_PER_SEC)
 #define CLOSE_NS    (10 * CLOCK_NS_PER_SEC)
-#define RING_PERIOD 10 /* ms between looks at the ring: producers never wake us */
+#define RING_PERIOD 10   /* ms between looks at the ring: producers never wake us */
+#define MAX_HELD    1024 /* records that wait for names */
 #define RETURN_NS   (10 * CLOCK_NS_PER_SEC) /* so long the last process is waited for */
 
 enum { EV_TIMER, EV_SIGNAL, EV_PROC }; /* EV_PROC + i: process i */
+
+/* A record of which not all xlators have names yet. */
+struct held {
+	struct held *next;
+	void *record;
+	size_t len;
+};
 
 struct run {
 	const struct opts *opts;
@@ -35,6 +43,8 @@ struct run {
 	struct sink_dump_names names;
 	int epfd, timer, sigfd, out_fd, dump_fd;
 	uint64_t begin_ns, end_ns, next_report_ns, n_records;
+	struct held *held;
+	unsigned int n_held;
 	bool stop;
 };
 
@@ -100,6 +110,43 @@ static void set_timer(struct run *r)
 
 /* ---- output ------------------------------------------------------------ */
 
+/*
+ * A client's new graph is in use some ms before it is read: its requests wait for that, as many as
+ * there is room for. Those beyond, and what is never known, have numbers in the place of names.
+ */
+static int hold_record(struct run *r, void *record, size_t len)
+{
+	struct held *h = malloc(sizeof(*h));
+
+	if (!h) {
+		free(record);
+		return -ENOMEM;
+	}
+	*h = (struct held){ .next = r->held, .record = record, .len = len };
+	r->held = h;
+	r->n_held++;
+	return 0;
+}
+
+/* Those that are known by now; at the end all. */
+static void push_held(struct run *r, bool all)
+{
+	struct held **at = &r->held, *h;
+
+	if (r->held)
+		session_learn_names(r->session);
+	while ((h = *at)) {
+		if (!session_settle_record(r->session, h->record, h->len) && !all) {
+			at = &h->next;
+			continue;
+		}
+		*at = h->next;
+		r->n_held--;
+		sink_push_dump(r->sink, h->record, h->len, &r->names);
+		free(h);
+	}
+}
+
 static int on_record(void *arg, const void *record, size_t len)
 {
 	const struct wire_dump *head = record;
@@ -117,6 +164,8 @@ static int on_record(void *arg, const void *record, size_t len)
 		return -ENOMEM;
 	r->n_records++;
 	memcpy(copy, record, len);
+	if (!session_settle_record(r->session, copy, len) && r->n_held < MAX_HELD)
+		return hold_record(r, copy, len);
 	sink_push_dump(r->sink, copy, len, &r->names);
 	return 0;
 }
@@ -169,6 +218,7 @@ static void take_records(struct run *r)
 {
 	if (wants_requests(r) && r->session->source)
 		source_poll_ring(r->session->source, on_record, r);
+	push_held(r, false);
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -358,6 +408,7 @@ static int measure(struct run *r)
 	last = push_report(r, false);
 	ret = ret ?: last;
 	take_records(r);
+	push_held(r, true);
 	return ret;
 }
 

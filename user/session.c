@@ -151,7 +151,7 @@ int session_open_proc(struct session *s, struct session_proc *p, char *err, size
 	ret = ret ?: check_start(t, err, err_size);
 	ret = ret ?: add_targets(s, p, err, err_size);
 	if (!ret)
-		watch_each_layer(p->watch, session_keep_name, s);
+		session_keep_names(s, p);
 	return ret ?: session_open_threads(s, p);
 }
 
@@ -436,7 +436,7 @@ static int collect_memory(struct session *s)
 			return ret;
 		if (ret != -ESRCH)
 			tell_readable(s, p, ret);
-		watch_each_layer(p->watch, session_keep_name, s);
+		session_keep_names(s, p);
 	}
 	return 0;
 }

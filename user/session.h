@@ -185,6 +185,12 @@ bool session_all_gone(const struct session *s, const struct session_proc **ret_l
  */
 size_t session_follow(struct session *s);
 
+/*
+ * A dump record's xlators get the numbers that names are kept under. False: some are not known yet,
+ * and may be when session_look() has read the new graph and session_learn_names() was called.
+ */
+bool session_settle_record(const struct session *s, void *record, size_t len);
+void session_learn_names(struct session *s);
 /* Names for dump records; valid as long as the session. */
 struct sink_dump_names session_names(const struct session *s);
 

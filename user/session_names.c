@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_names.c: what targets, layers and operations are called in dumps. The sink's thread reads
- * names while more are kept: a name is written once, and its first byte, which says that it is
- * there, last.
+ * session_names.c: what the numbers in dump records are called. Owns the names of the targets'
+ * xlators, the earlier graphs' included. Records come from a client sooner than its new graph is
+ * read: the numbers that xlators were given until then are made those that have names.
  */
 #include "session_priv.h"
 
@@ -11,22 +11,100 @@
 
 #include "gluster_layout.h"
 #include "layers.h"
+#include "request.h"
 
-void session_keep_name(void *arg, unsigned int target, unsigned int layer, const char *id)
+static char *name_place(const struct session *s, unsigned int target, unsigned int layer)
+{
+	if (!s->names || target >= s->n_targets || layer >= SESSION_LAYERS)
+		return NULL;
+	return s->names[(size_t)target * SESSION_LAYERS + layer];
+}
+
+/*
+ * The sink's thread reads names while more are kept: a name is written once, and its first byte,
+ * which says that it is there, last.
+ */
+static void keep_name(void *arg, unsigned int target, unsigned int layer, const char *id)
 {
 	struct session *s = arg;
 	char name[sizeof(*s->names)] = "";
-	char *place;
+	char *place = name_place(s, target, layer);
 
-	if (!s->names || target >= s->n_targets || layer >= SESSION_LAYERS)
-		return;
-	place = s->names[(size_t)target * SESSION_LAYERS + layer];
-	if (place[0])
+	if (!place || place[0])
 		return;
 	snprintf(name, sizeof(name), "%s", id);
 	memcpy(place + 1, name + 1, sizeof(name) - 1);
 	__atomic_store_n(place, name[0], __ATOMIC_RELEASE);
 }
+
+void session_keep_names(struct session *s, const struct session_proc *p)
+{
+	if (s->names && p->watch)
+		watch_each_layer(p->watch, keep_name, s);
+}
+
+void session_learn_names(struct session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_procs; i++)
+		session_keep_names(s, &s->procs[i]);
+}
+
+/* ---- numbers that were given before the graph was read ------------------- */
+
+/* False: it may have a name later. */
+static bool settle_layer(const struct session *s, unsigned int target, __u16 *layer)
+{
+	__u16 real = s->source ? source_real_layer(s->source, *layer) : *layer;
+	const char *name;
+
+	if (!real)
+		return *layer == real;
+	*layer = real;
+	name = name_place(s, target, real);
+	return real < WIRE_LAYER_XLATOR || !name || name[0];
+}
+
+static bool settle_marks(const struct session *s, unsigned int target, struct wire_dump_marks *m)
+{
+	bool known = settle_layer(s, target, &m->this_layer);
+	unsigned int i;
+
+	for (i = 0; i < WIRE_TAIL_MARKS; i++)
+		known &= settle_layer(s, target, &m->layer[i]);
+	return known;
+}
+
+bool session_settle_record(const struct session *s, void *record, size_t len)
+{
+	struct wire_dump_frame f;
+	struct wire_dump_marks m;
+	struct request r;
+	unsigned int i;
+	bool known;
+	char *at;
+
+	if (request_open(record, len, &r))
+		return true; /* the sink says that it is none */
+	known = settle_layer(s, r.head.target, &r.head.raiser);
+	memcpy(record, &r.head, sizeof(r.head));
+	for (i = 0; i < r.head.n_frames; i++) {
+		at = (char *)record + (r.frames - (char *)record) + i * sizeof(f);
+		memcpy(&f, at, sizeof(f));
+		known &= settle_layer(s, r.head.target, &f.layer);
+		memcpy(at, &f, sizeof(f));
+	}
+	for (i = 0; i < r.head.n_marks; i++) {
+		at = (char *)record + (r.marks - (char *)record) + i * sizeof(m);
+		memcpy(&m, at, sizeof(m));
+		known &= settle_marks(s, r.head.target, &m);
+		memcpy(at, &m, sizeof(m));
+	}
+	return known;
+}
+
+/* ---- for the sink -------------------------------------------------------- */
 
 static const char *name_target(const void *arg, unsigned int target)
 {
@@ -45,10 +123,8 @@ static const char *name_layer(const void *arg, unsigned int target, unsigned int
 
 	if (row)
 		return row->title;
-	if (!s->names || target >= s->n_targets || layer >= SESSION_LAYERS)
-		return NULL;
-	name = s->names[(size_t)target * SESSION_LAYERS + layer];
-	return __atomic_load_n(name, __ATOMIC_ACQUIRE) ? name : NULL;
+	name = name_place(s, target, layer);
+	return name && __atomic_load_n(name, __ATOMIC_ACQUIRE) ? name : NULL;
 }
 
 static const char *name_sub(const void *arg, unsigned int layer, unsigned int sub)

@@ -35,8 +35,8 @@ int session_open_threads(struct session *s, struct session_proc *p);
 int session_collect_threads(struct session *s);
 
 /* ---- session_names.c --------------------------------------------------- */
-/* Keep what a layer is called; arg: the session. */
-void session_keep_name(void *arg, unsigned int target, unsigned int layer, const char *id);
+/* Keep what the xlators of a process are called, for dumps. */
+void session_keep_names(struct session *s, const struct session_proc *p);
 
 /* ---- session_devices.c ------------------------------------------------- */
 /* Which block devices lie below which target. 0 or -ENOMEM. */

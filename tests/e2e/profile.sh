@@ -70,7 +70,8 @@ test_switch()
 
 	old=$(graph_of)
 	load_data_prepare "$BED_G1_MNT" switch
-	ok "attached to the client" measure_begin client "$BED_G1_PID"
+	ok "attached to the client" measure_begin client "$BED_G1_PID" \
+		--dump-requests 1000000="$BED_DIR/client.dump"
 	bed_fio "$BED_G1_MNT" running --rw=randwrite --size=4m --time_based --runtime=4 &
 	sleep 0.5
 	ok "write-behind switched on" bed_gluster volume set "$BED_VOLUME" \
@@ -88,6 +89,11 @@ test_switch()
 	between "$(measure_get client "$(row write write-behind).count")" 500 10000000 \
 		"the new graph's xlator has its row"
 	is "$(measure_get client .lost.unknown_xlator)" 0 "no xlator was unknown"
+	ok "every request of both graphs adds up" dump_ok client --max-unsplit 0 \
+		--expect-xlator write-behind
+	is "$(jq -r '[.frames[].xlator, .marks[].this, .raiser // empty] |
+		.[] | select(test("^[0-9]+$"))' "$BED_DIR/client.dump" | sort | uniq -c)" '' \
+		"each xlator in them has its name"
 	# of lookup, open and fsync the client made some by itself, to move its open files
 	for fop in read write create flush; do
 		is "$(measure_get client "op(\"$fop\").coverage_pct")" 100 "$fop: coverage"
