@@ -44,6 +44,9 @@ bed_on_exit end_demo
 
 demo_is_up() { [ -f "$BED_DIR/env" ] || ! kill -0 "$demo" 2>/dev/null; }
 
+# This load waits for no page: below_pages.sh has one that does.
+NOT_HERE=writeback
+
 # rows: "title kind subs" of every row of layers.def.
 rows()
 {
@@ -70,21 +73,23 @@ test_rows()
 	local title kind subs reason n=0
 
 	while read -r title kind subs; do
-		n=$((n + 1))
 		reason=$(jq -r --arg t "$title" '.off[] | select(.what == $t) | .reason' \
 			"$BED_DIR/report")
 		if [ -n "$reason" ]; then
 			skip "$reason" "layer $title has samples"
+			[ "$title" = $NOT_HERE ] || n=$((n + 1))
 			continue
 		fi
-		# this load waits for no page: below_pages.sh has one that does
-		[ "$title" != writeback ] || continue
+		[ "$title" != $NOT_HERE ] || continue
 		[ "$subs" = NULL ] || [ "$kind" = aio ] || title=
 		between "$(samples "$kind" "$title")" 1 1e12 "layer ${title:-$kind} has samples"
+		n=$((n + 1))
 	done < <(rows)
 	is "$(jq -r '.off[].what' "$BED_DIR/report" | grep -vxFf <(rows | cut -d ' ' -f 1))" '' \
 		"nothing else is off"
-	is "$n" "$(grep -c '^LAYER(' user/layers.def)" "every row was looked at"
+	# the table as it is: a row that was not read above was not judged
+	is "$n" "$(grep '^LAYER(' user/layers.def | grep -vc "\"$NOT_HERE\", \"$NOT_HERE\"")" \
+		"every row but $NOT_HERE was judged"
 }
 
 # An xlator stands alone or in a group, "a+b".
