@@ -27,13 +27,26 @@ verify_load()
 	done
 }
 
+# list_held NAME: its objects in the kernel, and its child, which keeps the kernel's statistics.
+list_held()
+{
+	local pid
+
+	attach_objects "$1" >"$BED_DIR/$1.objects"
+	pid=$(pgrep -P "$(bed_get "$1" PID)" -x bricktop-stats)
+	bed_set "$1" CHILD "$pid"
+	bed_set "$1" CHILD_START "$(bed_start_time "${pid:-none}")"
+}
+
 # attached NAME: with probes in the brick and objects in the kernel, which are listed.
 attached()
 {
 	attach_start "$1" "$BED_B1_VOLUME" -d 60 || return 1
-	attach_objects "$1" >"$BED_DIR/$1.objects"
+	list_held "$1"
 	[ "$(attach_left "$BED_DIR/$1.objects" | grep -c .)" -ge 4 ] && attach_probed "$BED_B1_PID"
 }
+
+child_gone() { ! bed_alive "$(bed_get "$1" CHILD)" "$(bed_get "$1" CHILD_START)"; }
 
 # nothing_left NAME: the kernel finishes a killed process's links in its own time.
 nothing_left()
@@ -41,6 +54,8 @@ nothing_left()
 	ok "$1: no instruction is left in the brick" bed_poll 20 attach_clean "$BED_B1_PID"
 	ok "$1: no program or link is left in the kernel" \
 		bed_poll 20 attach_nothing_left "$BED_DIR/$1.objects"
+	like "$(bed_get "$1" CHILD)" '^[0-9]+$' "$1: there was a child"
+	ok "$1: it has ended, too" bed_poll 20 child_gone "$1"
 }
 
 test_signal()
@@ -63,19 +78,29 @@ test_kill()
 	nothing_left KILL
 }
 
-# Whatever it is doing by then: it ends, soon, and nothing is left.
+early_holds() { attach_objects early | grep -q "$1"; }
+
+# Whatever it is doing by then: it ends, soon, and nothing is left. Programs are loaded before the
+# first is linked.
 test_early()
 {
 	local after
 
-	for after in 0.02 0.1 0.3 0.6 1.2; do
+	for after in 0.02 0.1 0.3 0.6 1.2 prog link; do
 		attach_launch early "$BED_B1_VOLUME" -d 60
-		sleep $after
-		attach_objects early >"$BED_DIR/early.objects"
+		case $after in
+		[0-9]*) sleep $after ;;
+		*) ok "INT at the first $after" bed_poll 20 early_holds "$after" ;;
+		esac
+		list_held early
 		kill -INT "$BED_EARLY_PID" 2>/dev/null
-		ok "INT after $after s: it ends" bed_poll 20 bed_gone "$BED_EARLY_PID" ||
+		ok "INT after $after: it ends" bed_poll 20 bed_gone "$BED_EARLY_PID" ||
 			bed_end "$BED_EARLY_PID" "$BED_EARLY_START"
-		ok "INT after $after s: nothing is left" bed_poll 20 attach_clean "$BED_B1_PID"
+		ok "INT after $after: no instruction is left" bed_poll 20 attach_clean "$BED_B1_PID"
+		ok "INT after $after: no program or link is left" \
+			bed_poll 20 attach_nothing_left "$BED_DIR/early.objects"
+		[ -z "$BED_EARLY_CHILD" ] ||
+			ok "INT after $after: no child is left" bed_poll 20 child_gone early
 	done
 }
 
