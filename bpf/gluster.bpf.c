@@ -228,7 +228,7 @@ static __always_inline void describe(struct walk *w, const struct wire_proc *pro
 	w->has_ledger = proc->root == WIRE_ROOT_BRICK;
 }
 
-/* The walk is off: what this thread did for the request is nobody's, and not the process's own. */
+/* It is not walked: what this thread did for the request is nobody's, and not the process's own. */
 static __always_inline void pass_request(void)
 {
 	struct ledger *l = ledger_find();
@@ -246,6 +246,7 @@ static __always_inline int began_unseen(const struct walk *w, int is_top)
 	if (w->frame[0].begin_raw >= walk_since() || (is_top && !kept_are_any()))
 		return 0;
 	layer_drop(w->target, WIRE_LOST_SKIPPED);
+	pass_request();
 	return 1;
 }
 
