@@ -77,16 +77,28 @@ dumped()
 begin_both() { measure_begin b1 "$BED_B1_PID" && measure_begin c1 "$BED_C1_PID"; }
 end_both() { measure_end c1 && measure_end b1; }
 
+# The memory mode beside it, of the same requests.
+memory_begin() { measure_attach e0 "$BED_B1_PID" --memory-only; }
+
+memory_judge()
+{
+	python3 tests/lib/check_memory.py "$BED_DIR"/{b1.before,b1.after,e0.json} \
+		--volume "$BED_VOLUME" "$@"
+}
+
 test_data()
 {
 	local name op call
 
 	ok "files laid out" load_data_prepare "$BED_C1_MNT" data
 	ok "attached to brick and client" begin_both || bail_out "cannot attach"
+	ok "and to the brick's memory alone" memory_begin || bail_out "cannot attach"
 	perf_begin
 	ok "fio, 4k and 128k" load_data "$BED_C1_MNT" data
 	perf_end
+	ok "the report from memory" measure_finish e0
 	ok "both reports" end_both
+	ok "memory: counts and means are the process's own" memory_judge
 	for name in b1 c1; do
 		for op in read write; do
 			is "$(measure_get "$name" "op(\"$op\").count")" \
@@ -119,8 +131,12 @@ test_meta()
 	local name
 
 	ok "attached again" begin_both
+	ok "and to the brick's memory alone" memory_begin
 	ok "names, attributes, failures" load_meta "$BED_C1_MNT"
+	ok "the report from memory" measure_finish e0
 	ok "both reports again" end_both
+	ok "memory: counts, failures and means are the process's own" memory_judge \
+		--min-failed 12
 	for name in b1 c1; do
 		ok "$name: every operation as the process counts it" judge "$name" \
 			--expect create --expect unlink --expect rename --expect link \
