@@ -17,7 +17,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/e2e.sh
 e2e_begin
-: "${DELAY_CASES:=delay gen slow local refused}"
+: "${DELAY_CASES:=delay gen slow passed local refused}"
 : "${SLOW_REQUESTS:=6000}" "${SLOW_DELAYED:=6}" "${SLOW_DELAY_MS:=150}" "${SLOW_LIMIT_MS:=100}"
 bed_xlators || skip_all "test xlators cannot be built here"
 
@@ -291,6 +291,34 @@ test_slow()
 	bed_stop slow
 }
 
+# The walk in turns, of half a second each: layers are on for one, the walk for that and the
+# next, and nothing for two. Each write has its reply 2.3 turns after its pwrite64: one that was
+# seen is of a request that no walk met, and nobody's. The load goes on for some 20 turns, from a
+# job's write to its next at another place among the four.
+test_passed()
+{
+	local before
+
+	bed_brick passed --async --at posix "late delay delay-us 1150000 ops writev delay-reply 1 \
+		counter-file $BED_DIR/passed" || return 1
+	bed_client c-passed --direct-io passed || return 1
+	bed_fio "$BED_C_PASSED_MNT" passed-warm --size=4k --rw=write --direct=0 || return 1
+	before=$(bed_delay_count "$BED_DIR/passed" write delayed) || return 1
+	BRICKTOP_BUDGET=walk-turns measure_attach passed "$BED_PASSED_PID" --budget 50 || return 1
+	ok "passed: writes whose replies are late" bed_fio "$BED_C_PASSED_MNT" passed --size=64k \
+		--numjobs=8 --startdelay=0-1200ms --rw=randwrite --direct=0 --time_based \
+		--runtime=11 || return 1
+	ok "passed: measured" measure_finish passed || return 1
+	between "$(($(bed_delay_count "$BED_DIR/passed" write delayed) - before))" 20 400 \
+		"passed: so many of them"
+	between "$(measure_get passed '.cost.walk_duty_pct | round')" 20 80 \
+		"passed: the walk was off for a time"
+	is "$(measure_get passed '[.ops[] | select(.root == "local") | select(.op == "pwrite64" or
+		.op == "pread64") | .count] | add')" null \
+		"passed: none of their calls is the process's own"
+	bed_stop passed
+}
+
 # A process's own calls: three of them wait for who opens the other end of a fifo.
 test_local()
 {
@@ -349,6 +377,7 @@ for case in $DELAY_CASES; do
 	delay) test_kind delay || fail "our own translator" ;;
 	gen) test_kind gen || fail "debug/delay-gen" ;;
 	slow) test_slow || fail "slow operations" ;;
+	passed) test_passed || fail "requests that no walk met" ;;
 	local) test_local || fail "a process's own" ;;
 	refused) test_refused || fail "refusals" ;;
 	esac

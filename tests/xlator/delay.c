@@ -33,6 +33,7 @@ struct delay_conf {
 	uint64_t every;  /* where not 0: one of so many, instead of a share */
 	uint64_t ops;    /* bit mask by GF_FOP number */
 	char *hold_file; /* owned by this->options */
+	uint64_t late;   /* of writes the reply is held, not the request */
 	uint64_t *seen;
 	uint64_t *delayed;
 	int log_fd; /* -1: none */
@@ -101,7 +102,8 @@ static void delay_request(xlator_t *this, glusterfs_fop_t op)
 		return 0;                                                  \
 	}
 
-#define HEAD call_frame_t *frame, xlator_t *this
+#define HEAD     call_frame_t *frame, xlator_t *this
+#define HEAD_CBK call_frame_t *frame, void *cookie, xlator_t *this
 
 DELAY_FOP(lookup, LOOKUP, (HEAD, loc_t *loc, dict_t *xdata), loc, xdata)
 DELAY_FOP(stat, STAT, (HEAD, loc_t *loc, dict_t *xdata), loc, xdata)
@@ -115,10 +117,6 @@ DELAY_FOP(create, CREATE,
 	  loc, flags, mode, umask, fd, xdata)
 DELAY_FOP(readv, READ, (HEAD, fd_t *fd, size_t size, off_t offset, uint32_t flags, dict_t *xdata),
 	  fd, size, offset, flags, xdata)
-DELAY_FOP(writev, WRITE,
-	  (HEAD, fd_t *fd, struct iovec *vector, int32_t count, off_t offset, uint32_t flags,
-	   struct iobref *iobref, dict_t *xdata),
-	  fd, vector, count, offset, flags, iobref, xdata)
 DELAY_FOP(flush, FLUSH, (HEAD, fd_t *fd, dict_t *xdata), fd, xdata)
 DELAY_FOP(fsync, FSYNC, (HEAD, fd_t *fd, int32_t datasync, dict_t *xdata), fd, datasync, xdata)
 DELAY_FOP(truncate, TRUNCATE, (HEAD, loc_t *loc, off_t offset, dict_t *xdata), loc, offset, xdata)
@@ -154,6 +152,27 @@ DELAY_FOP(inodelk, INODELK,
 DELAY_FOP(finodelk, FINODELK,
 	  (HEAD, const char *volume, fd_t *fd, int32_t cmd, struct gf_flock *lock, dict_t *xdata),
 	  volume, fd, cmd, lock, xdata)
+
+/* Behind what has been done below, on the thread that did it. */
+static int32_t delay_reply(HEAD_CBK, int32_t op_ret, int32_t op_errno, struct iatt *before,
+			   struct iatt *after, dict_t *xdata)
+{
+	delay_request(this, GF_FOP_WRITE);
+	return default_writev_cbk(frame, cookie, this, op_ret, op_errno, before, after, xdata);
+}
+
+static int32_t delay_writev(HEAD, fd_t *fd, struct iovec *vector, int32_t count, off_t offset,
+			    uint32_t flags, struct iobref *iobref, dict_t *xdata)
+{
+	const struct delay_conf *conf = this->private;
+
+	if (!conf->late)
+		delay_request(this, GF_FOP_WRITE);
+	STACK_WIND(frame, conf->late ? delay_reply : default_writev_cbk, FIRST_CHILD(this),
+		   FIRST_CHILD(this)->fops->writev, fd, vector, count, offset, flags, iobref,
+		   xdata);
+	return 0;
+}
 
 static const struct {
 	const char *name; /* of the fops table, or as GlusterFS prints the fop */
@@ -271,6 +290,7 @@ static int32_t delay_init(xlator_t *this)
 	if (option_number(this, "delay-us", 0, &conf->delay_us) ||
 	    option_number(this, "delay-percent", 100, &conf->percent) ||
 	    option_number(this, "delay-every", 0, &conf->every) ||
+	    option_number(this, "delay-reply", 0, &conf->late) ||
 	    open_log(this, option_of(this, "log-file"), conf) ||
 	    parse_ops(this, ops ? ops : "writev,readv", &conf->ops) ||
 	    map_counters(this, option_of(this, "counter-file"), conf)) {
@@ -336,6 +356,9 @@ static struct volume_options delay_options[] = {
 	{ .key = { "delay-every" },
 	  .type = GF_OPTION_TYPE_ANY,
 	  .description = "delay one of so many instead" },
+	{ .key = { "delay-reply" },
+	  .type = GF_OPTION_TYPE_ANY,
+	  .description = "1: of writes not before winding, but before unwinding" },
 	{ .key = { "log-file" },
 	  .type = GF_OPTION_TYPE_STR,
 	  .description = "begin, end and fop of each delay" },
