@@ -144,8 +144,9 @@ static void test_left_behind(void)
 	gluster_resolver_begin(&r, 600 * CLOCK_NS_PER_SEC);
 	is_int(ask(&r, NAME, 1, path, &is_dir), 0, "a child");
 	old = r.child;
-	close(r.sock);
 	kill(old, SIGSTOP);
+	waitpid(old, NULL, WUNTRACED); /* before it sees that nobody asks any more */
+	close(r.sock);
 	r.is_open = false;
 	is_int(ask(&r, NAME, 2, path, &is_dir), -ETIMEDOUT, "while it is there no second one is");
 	is_int((long long)r.n_late, 1, "and names are late");
