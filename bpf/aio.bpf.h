@@ -9,9 +9,9 @@
 #ifndef BRICKTOP_AIO_BPF_H
 #define BRICKTOP_AIO_BPF_H
 
-#include "io_union.bpf.h"
 #include "joined.bpf.h"
 #include "uses.bpf.h"
+#include "wait.bpf.h"
 
 /* Whose operation: id is the process's control block (libaio) or the kernel's request (io_uring).
  */

@@ -10,6 +10,8 @@
 
 #include "traced.bpf.h"
 
+#include "io_union.h"
+
 /* ledger_wait.mode: how the call accesses its file, which tells whose I/O it waits for. */
 enum wait_mode {
 	WAIT_MODE_NONE,
@@ -31,20 +33,6 @@ enum wait_as {
 };
 
 /* ---- requests that completed while somebody waited for them ------------ */
-
-#define IO_NOTES      16
-#define IO_NOTE_FLUSH 1 /* of the device's cache, no data */
-
-struct io_note {
-	__u64 start, issue, done; /* issue 0: not known */
-	__u32 flags, pad;
-};
-
-/* Whose I/O: key -> the last requests of his that completed. */
-struct io_notes {
-	__u64 n; /* ever noted; the next goes to note[n % IO_NOTES] */
-	struct io_note note[IO_NOTES];
-};
 
 /*
  * Made by who goes to sleep, so that requests of nobody who is looked at find nothing here. Keys

@@ -1,12 +1,29 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * io_union.bpf.h: what part of a time requests to the block device were in flight, in all and at
- * each stage: those that were noted (wait.bpf.h), parallel ones once. Knows not whose time it is.
+ * io_union.h: what part of a time requests to the block device were in flight, in all and at each
+ * stage: those that were noted, parallel ones once.
+ *
+ * Owns the notes and that arithmetic. The same text is compiled into the BPF programs and the unit
+ * tests; it must not know maps, the kernel's requests, or whose time it is. Include it after a
+ * header that defines the __u types and __always_inline.
  */
-#ifndef BRICKTOP_IO_UNION_BPF_H
-#define BRICKTOP_IO_UNION_BPF_H
+#ifndef BRICKTOP_IO_UNION_H
+#define BRICKTOP_IO_UNION_H
 
-#include "wait.bpf.h"
+#define IO_NOTES      16
+#define IO_NOTE_FLUSH 1 /* of the device's cache, no data */
+
+/* A request that completed. */
+struct io_note {
+	__u64 start, issue, done; /* issue 0: not known */
+	__u32 flags, pad;
+};
+
+/* Whose I/O: the last requests of his that completed, in that order. */
+struct io_notes {
+	__u64 n; /* ever noted; the next goes to note[n % IO_NOTES] */
+	struct io_note note[IO_NOTES];
+};
 
 /*
  * The requests are looked at from the one that ended last: whatever of an earlier one lies above
@@ -37,12 +54,14 @@ static __always_inline void union_add(__u64 begin, __u64 end, __u64 from, __u64 
 	*low = begin;
 }
 
-static long union_note(__u32 i, struct io_union *u)
+/* Look at one more note, up to IO_NOTES times; 1: there is none. As bpf_loop() calls it. */
+static inline long union_note(__u32 i, struct io_union *u)
 {
 	struct io_sums *sums = &u->sums;
 	struct io_note n;
 	__u64 done, issue;
 
+	(void)i;
 	if (!u->next)
 		return 1;
 	u->next--;
