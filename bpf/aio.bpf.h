@@ -173,7 +173,6 @@ __noinline int aio_unite(struct io_sums *ret_sums, struct io_notes *notes, __u64
 
 	if (!ret_sums || !notes)
 		return 0;
-	u.next = notes->n;
 	bpf_loop(IO_NOTES, union_note, &u, 0);
 	*ret_sums = u.sums;
 	return 0;
@@ -224,7 +223,8 @@ __noinline int aio_split(struct aio_op *op, struct io_notes *notes)
 	add_part(d, op->layer, op->layer == WIRE_LAYER_URING ? WIRE_URING_SUBMIT : WIRE_AIO_SUBMIT,
 		 called - begin - early);
 	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_HELD, late - (sums.any_ns - early));
-	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, sums.any_ns - sums.issued_ns);
+	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, sums.any_ns - sums.past_ns);
+	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_ANY, sums.past_ns - sums.issued_ns);
 	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_DEVICE, sums.device_ns);
 	add_part(d, WIRE_LAYER_BLOCK, WIRE_BLK_FLUSH, sums.issued_ns - sums.device_ns);
 	/* it may have begun while the submitting thread was still in its call */

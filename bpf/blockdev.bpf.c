@@ -11,14 +11,13 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "compat.bpf.h"
 #include "raise.bpf.h"
 #include "wire.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 const volatile struct wire_cfg cfg SEC(".rodata.cfg");
-
-#define OP_MASK 0xff /* of cmd_flags and bi_opf; the bits of the flags differ among kernels */
 
 #define SECTOR_SHIFT 9
 #define MAX_BIOS     8192 /* in flight, on all bio-based devices */
@@ -297,11 +296,11 @@ static __always_inline int is_second_end(const struct request *rq, struct ended 
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_request_end, struct request *rq, blk_status_t error, unsigned int nr_bytes)
 {
-	__u64 start = rq->start_time_ns, issued = rq->io_start_time_ns, now, id = (__u64)rq;
+	__u64 start = compat_request_start(rq), issued = rq->io_start_time_ns, now, id = (__u64)rq;
 	struct ended e = {};
 
 	e.key.dev = disk_dev(rq->q->disk);
-	e.key.op = table_op(rq->cmd_flags & OP_MASK);
+	e.key.op = table_op(rq->cmd_flags & REQ_OP_MASK);
 	e.bytes = e.last_bytes = rq->__data_len;
 	if (nr_bytes < e.bytes)
 		return keep_partial(&e.key, id, nr_bytes);
@@ -337,7 +336,7 @@ int BPF_PROG(on_bio_begin, struct bio *bio)
 	if (!disk->fops->submit_bio)
 		return 0;
 	s.key.dev = disk_dev(disk);
-	s.key.op = table_op(bio->bi_opf & OP_MASK);
+	s.key.op = table_op(bio->bi_opf & REQ_OP_MASK);
 	s.key.by_bio = 1;
 	s.bytes = bio->bi_iter.bi_size;
 	s.sector = bio->bi_iter.bi_sector;

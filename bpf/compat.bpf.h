@@ -23,6 +23,26 @@ static __always_inline struct file *compat_task_file(struct task_struct *task, u
 	return file;
 }
 
+#define REQ_OP_MASK 0xff /* of cmd_flags and bi_opf; the bits of the flags differ among kernels */
+
+enum rqf_flags___compat { __RQF_IO_STAT___compat = 8 };
+
+/*
+ * When a request was made; 0: not known. b8f762400ae8 (6.13) stamps only those that the queue's
+ * statistics count, and leaves in the others what their tag's last user had; until then it was 0
+ * where it was not taken. A flush of the device's cache has its stamp from blk_rq_init().
+ */
+static __always_inline __u64 compat_request_start(const struct request *rq)
+{
+	if (bpf_core_enum_value_exists(enum rqf_flags___compat, __RQF_IO_STAT___compat) &&
+	    !((__u32)rq->rq_flags >>
+		      bpf_core_enum_value(enum rqf_flags___compat, __RQF_IO_STAT___compat) &
+	      1) &&
+	    (rq->cmd_flags & REQ_OP_MASK) != REQ_OP_FLUSH)
+		return 0;
+	return rq->start_time_ns;
+}
+
 /* Number of the system call that a thread is in, from its saved registers. */
 static __always_inline long compat_syscall_nr(struct pt_regs *regs)
 {

@@ -106,10 +106,8 @@ __noinline int split_io(struct ledger *l, __u64 until, __u32 part)
 	key = l->wait.key;
 	total = until - u.from;
 	u.notes = key ? bpf_map_lookup_elem(&io_waited, &key) : NULL;
-	if (u.notes) {
-		u.next = u.notes->n;
+	if (u.notes)
 		bpf_loop(IO_NOTES, union_note, &u, 0);
-	}
 	if (!u.sums.last_done) {
 		/* an announced wait says itself what it is for */
 		if (part == NO_PART)
@@ -119,7 +117,8 @@ __noinline int split_io(struct ledger *l, __u64 until, __u32 part)
 	tail = u.until - u.sums.last_done;
 	union_nest(&u.sums, total - tail);
 	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_HELD, total - u.sums.any_ns - tail);
-	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, u.sums.any_ns - u.sums.issued_ns);
+	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, u.sums.any_ns - u.sums.past_ns);
+	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_ANY, u.sums.past_ns - u.sums.issued_ns);
 	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_FLUSH, u.sums.issued_ns - u.sums.device_ns);
 	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_DEVICE, u.sums.device_ns);
 	enter_below(l, part, WIRE_LAYER_SCHED, WIRE_SCHED_WAKEUP, tail);

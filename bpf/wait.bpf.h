@@ -8,6 +8,7 @@
 #ifndef BRICKTOP_WAIT_BPF_H
 #define BRICKTOP_WAIT_BPF_H
 
+#include "compat.bpf.h"
 #include "traced.bpf.h"
 
 #include "io_union.h"
@@ -54,15 +55,12 @@ struct {
 	__type(value, struct io_notes);
 } io_nothing SEC(".maps");
 
-#define REQ_OP_MASK  0xff /* of cmd_flags (include/linux/blk_types.h) */
-#define REQ_OP_FLUSH 2
-
 /* A request has completed. The kernel keeps the other stamps in the request itself. */
 static __always_inline void io_note_request(struct io_notes *notes, const struct request *rq)
 {
 	struct io_note *note = &notes->note[__sync_fetch_and_add(&notes->n, 1) % IO_NOTES];
 
-	note->start = rq->start_time_ns;
+	note->start = compat_request_start(rq);
 	note->issue = rq->io_start_time_ns;
 	note->flags = (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH || !rq->__data_len ?
 			      IO_NOTE_FLUSH :
