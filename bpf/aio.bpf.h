@@ -163,22 +163,6 @@ static __always_inline void aio_throttled(__u64 kiocb, __u64 ns)
 }
 
 /*
- * Of a time, what requests were in flight. A global function: verified by itself, so that nothing
- * behind it depends on what the loop made of each field. (Without, 6.18.15 had looked at 780,000
- * instructions and was not through; 6.18.44 needed 36,000.)
- */
-__noinline int aio_unite(struct io_sums *ret_sums, struct io_notes *notes, __u64 from, __u64 until)
-{
-	struct io_union u = { .notes = notes, .from = from, .until = until };
-
-	if (!ret_sums || !notes)
-		return 0;
-	bpf_loop(IO_NOTES, union_note, &u, 0);
-	*ret_sums = u.sums;
-	return 0;
-}
-
-/*
  * Split an operation's time; each moment counts once. While requests for it are in flight, several
  * perhaps, where the one furthest is; else, while its thread is in the call, submitting; later,
  * until the last of the requests has begun, it is held back. A worker that does it in the page
@@ -211,9 +195,9 @@ __noinline int aio_split(struct aio_op *op, struct io_notes *notes)
 		notes = NULL;
 	}
 	if (notes && notes->n) {
-		aio_unite(&sums, notes, begin, called);
+		io_unite(&sums, notes, begin, called);
 		early = sums.any_ns;
-		aio_unite(&sums, notes, begin, end);
+		io_unite(&sums, notes, begin, end);
 		if (sums.last_done > called)
 			late = sums.last_done - called;
 		if (early > sums.any_ns)

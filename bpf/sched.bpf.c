@@ -97,30 +97,30 @@ static __always_inline void enter_below(struct ledger *l, __u32 part, __u32 laye
  */
 __noinline int split_io(struct ledger *l, __u64 until, __u32 part)
 {
-	struct io_union u = { .until = until };
+	struct io_notes *notes;
+	struct io_sums sums = {};
 	__u64 key, total, tail;
 
 	if (!l)
 		return 0;
-	u.from = l->wait.slept_at;
 	key = l->wait.key;
-	total = until - u.from;
-	u.notes = key ? bpf_map_lookup_elem(&io_waited, &key) : NULL;
-	if (u.notes)
-		bpf_loop(IO_NOTES, union_note, &u, 0);
-	if (!u.sums.last_done) {
+	total = until - l->wait.slept_at;
+	notes = key ? bpf_map_lookup_elem(&io_waited, &key) : NULL;
+	if (notes)
+		io_unite(&sums, notes, l->wait.slept_at, until);
+	if (!sums.last_done) {
 		/* an announced wait says itself what it is for */
 		if (part == NO_PART)
 			enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_ANY, total);
 		return 0;
 	}
-	tail = u.until - u.sums.last_done;
-	union_nest(&u.sums, total - tail);
-	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_HELD, total - u.sums.any_ns - tail);
-	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, u.sums.any_ns - u.sums.past_ns);
-	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_ANY, u.sums.past_ns - u.sums.issued_ns);
-	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_FLUSH, u.sums.issued_ns - u.sums.device_ns);
-	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_DEVICE, u.sums.device_ns);
+	tail = until - sums.last_done;
+	union_nest(&sums, total - tail);
+	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_HELD, total - sums.any_ns - tail);
+	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_QUEUE, sums.any_ns - sums.past_ns);
+	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_ANY, sums.past_ns - sums.issued_ns);
+	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_FLUSH, sums.issued_ns - sums.device_ns);
+	enter_below(l, part, WIRE_LAYER_BLOCK, WIRE_BLK_DEVICE, sums.device_ns);
 	enter_below(l, part, WIRE_LAYER_SCHED, WIRE_SCHED_WAKEUP, tail);
 	return 0;
 }
