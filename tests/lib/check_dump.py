@@ -485,7 +485,10 @@ class Summary:
         for given in record["frames"]:
             if given["counted"] and given["end"] > given["begin"]:
                 key = (record["target"], given["addr"], given["xlator"], given["begin_raw"])
-                self.passages.setdefault(key, []).append((given["begin"], given["end"], line_no))
+                below = [f["end"] for f in record["frames"] if f["parent"] == given["i"]]
+                top = given["parent"] < 0 and record["root"] != "background"  # till its child ends
+                end = max(below) if top and below else given["end"]
+                self.passages.setdefault(key, []).append((given["begin"], end, line_no))
 
     def check_passages(self):
         """What outlives a reply is counted in parts: no two may have the same time."""
