@@ -65,6 +65,97 @@ test_programs()
 			grep . || echo none)"
 }
 
+# fired: our loaded programs, as "name hits"; seen NAME: and keep them for the end.
+fired()
+{
+	bpftool prog show --json | jq -r --arg names "$ours" '.[] |
+		select(.name as $n | $names | split(" ") | index($n)) | "\(.name) \(.run_cnt // 0)"'
+}
+
+seen() { fired >"$BED_DIR/fired.$1"; }
+
+# The kernel keeps 15 characters of a name.
+own_programs()
+{
+	sed -n 's/^int BPF_PROG(\([a-z_0-9]*\).*/\1/p; s/^int \([a-z_0-9]*\)(.*ctx)$/\1/p' \
+		bpf/*.bpf.c | cut -c 1-15 | sort -u | words
+}
+
+# What was attached in some step has fired in some step. What ends a session runs when its
+# count cannot be read any more.
+test_fired()
+{
+	local quiet
+
+	quiet=$(cat "$BED_DIR"/fired.* | awk '{ n[$1] += $2 } END { for (p in n)
+		if (n[p] == 0) print p }' | grep -vx on_flush | sort | words)
+	is "$quiet" '' 'each program that was attached has fired'
+	cell 'attached, and never fired' "${quiet:-none}"
+}
+
+# ---- what calls wait for, and devices ------------------------------------------------
+
+# waits ROW NAME MODE ARGUMENT...: that load, with bricktop attached to it, has that row.
+waits()
+{
+	local row=$1
+
+	shift
+	ok "$1: a load, and a report" below_run "$@"
+	between "$(below_sum "$1" "$row" calls)" 1 1e9 "$1: '$row' is seen"
+	cell "$row, times" "$(below_sum "$1" "$row" calls)"
+	spent "$1"
+}
+
+test_waits()
+{
+	if ! below_mount small 299m --unsupported -m reflink=0,rmapbt=0 -l size=900b ||
+		! below_mount middle 400m; then
+		fail 'waits: two XFS'
+		return
+	fi
+	waits 'xfs log grant' log create "$BED_SMALL_MNT" 8 150 0
+	waits 'xfs log cil' cil burst "$BED_MIDDLE_MNT" 8 4500 0
+	dd if=/dev/zero of="$BED_MIDDLE_MNT/sync" bs=1M count=2 conv=fsync 2>/dev/null
+	waits 'writeback wait' sync behind "$BED_MIDDLE_MNT/sync" 1 4 1048576
+	ok 'few dirty pages' below_dirty dirty $((1 << 20))
+	waits throttle dirty dirty "$BED_MIDDLE_MNT/dirty" 1 64 131072
+	waits 'throttle in a page fault' fault map "$BED_MIDDLE_MNT/map" 1 2048 4096
+	bed_unwrite /proc/sys/vm/dirty_bytes
+}
+
+# A device of the device mapper takes bios, and lies on another one.
+test_mapped()
+{
+	local dev name=bricktop-$$
+
+	modprobe dm-mod
+	truncate -s 16M "$BED_DIR/below.img"
+	dev=$(losetup -f --show "$BED_DIR/below.img")
+	if ! dmsetup create "$name" --table "0 32768 linear $dev 0"; then
+		fail 'mapped: a device'
+		return
+	fi
+	ok 'mapped: attached' attach_start mapped \
+		"$(dmsetup info -c --noheadings -o blkdevname "$name")" --json
+	ok 'mapped: writes' dd if=/dev/zero of="/dev/mapper/$name" bs=64k count=10 oflag=direct
+	ok 'mapped: reads' dd if="/dev/mapper/$name" of=/dev/null bs=4k count=20 iflag=direct
+	seen mapped
+	attach_end mapped
+	is "$(jq -c '.devices[0] | [.by, .stack[0]]' "$BED_DIR/mapped.out")" \
+		"[\"bios\",\"$(basename "$dev")\"]" \
+		'mapped: it is counted by bios, and what is below it named'
+	is "$(jq -c '.devices[0].ops | map(select(.op == "read" or .op == "write") |
+		[.op, .count, .bytes]) | sort' "$BED_DIR/mapped.out")" \
+		'[["read",20,81920],["write",10,655360]]' 'mapped: reads and writes are those of dd'
+	cell "reads and writes counted, of dd's, device mapper" "$(jq -r '.devices[0].ops |
+		map(select(.op == "read" or .op == "write") | .count) | add' \
+		"$BED_DIR/mapped.out") of 30"
+	dmsetup remove "$name"
+	losetup -d "$dev"
+	spent 'mapped'
+}
+
 # ---- asynchronous operations -------------------------------------------------------
 
 # A brick makes such where it is told to; fio's own are easier to count.
@@ -106,20 +197,6 @@ work()
 	bed_fio "$mnt" dirty --size=4m --bs=128k --rw=write
 	echo 0 >/proc/sys/vm/dirty_bytes
 	echo 20 >/proc/sys/vm/dirty_ratio
-}
-
-# fired: our loaded programs, as "name hits".
-fired()
-{
-	bpftool prog show --json | jq -r --arg names "$ours" '.[] |
-		select(.name as $n | $names | split(" ") | index($n)) | "\(.name) \(.run_cnt // 0)"'
-}
-
-# The kernel keeps 15 characters of a name.
-own_programs()
-{
-	sed -n 's/^int BPF_PROG(\([a-z_0-9]*\).*/\1/p; s/^int \([a-z_0-9]*\)(.*ctx)$/\1/p' \
-		bpf/*.bpf.c | cut -c 1-15 | sort -u | words
 }
 
 # samples KIND TITLE: passages of the layer's rows, in all operations.
@@ -173,6 +250,21 @@ check_counts()
 	cell "lost, $kind" "$(measure_get "$kind" .lost.total)"
 }
 
+# tails KIND: where frames are shared, their entries are probed.
+tails()
+{
+	ok "$1: attached for tails" measure_attach "tails-$1" "$(bed_get b1 PID)" --split-tails ||
+		return
+	# which frames are shared is known when some were seen
+	for _ in 1 2; do
+		bed_fio "$(bed_get c1 MNT)" load --size=1m --numjobs=2 --rw=randrw --io_size=64k
+		sleep 3
+	done
+	seen "tails-$1"
+	ok "$1: a report with tails comes out" measure_finish "tails-$1"
+	spent "$1: tails"
+}
+
 # report KIND: by uprobes of that kind.
 report()
 {
@@ -183,7 +275,7 @@ report()
 	spent "$kind: attached"
 	ok "$kind: the load runs" work
 	spent "$kind: load"
-	fired >"$BED_DIR/fired.$kind"
+	seen "$kind"
 	ok "$kind: a report comes out" measure_finish "$kind"
 	cell "uprobes, asked for $kind" "$(measure_get "$kind" .probes.kind)"
 	spent "$kind: report"
@@ -193,16 +285,21 @@ report()
 	cell "programs that fired, $kind" "$(awk '$2 > 0 { n++ } END { print n + 0 }' \
 		"$BED_DIR/fired.$kind") of $(wc -l <"$BED_DIR/fired.$kind")"
 	cell "attached and had nothing to do, $kind" "${quiet:-none}"
+	tails "$kind"
 }
 
 bed_init || bail_out 'no bed'
 ours=$(own_programs)
+BELOW_DONE=seen
+echo 1 >/proc/sys/kernel/bpf_stats_enabled # all runs, not some as bricktop does
 test_doctor
 spent 'doctor'
 test_programs
 spent 'programs'
 test_async
 spent 'async'
+test_waits
+test_mapped
 if bed_brick b1 && bed_client c1 b1 &&
 	bed_fio_prepare "$(bed_get c1 MNT)" load --size=1m --numjobs=2 --bs=128k; then
 	pass 'a brick and a client run'
@@ -212,4 +309,5 @@ if bed_brick b1 && bed_client c1 b1 &&
 else
 	fail 'a brick and a client run'
 fi
+test_fired
 done_testing
