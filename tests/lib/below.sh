@@ -289,6 +289,13 @@ below_path()
 # below_ratio A B: A / B.
 below_ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b + 0 == 0) print "-"; else print a / b }'; }
 
+# below_least NAME LOW COUNT: of COUNT sleeps at least LOW of the time is told, less where the
+# end of some was not seen: those may be long ones.
+below_least()
+{
+	jq --argjson low "$2" --argjson of "$3" '$low - 2 * .lost.wakes / $of' "$BED_DIR/$1.json"
+}
+
 # below_adds_up NAME: in no operation do the rows' own times make more or less than the
 # calls' time, but for the rounding of the report: a mean has three decimals.
 below_adds_up()
