@@ -16,32 +16,9 @@
 #include <unistd.h>
 
 #include "../tap.h"
+#include "tree.h"
 
 #define DEV(major_number, minor_number) ((uint32_t)(major_number) << 20 | (minor_number))
-
-static char sys_dir[64];
-
-__attribute__((format(printf, 1, 2))) static const char *path_of(const char *fmt, ...)
-{
-	static char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/", sys_dir);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(path + n, sizeof(path) - (size_t)n, fmt, ap);
-	va_end(ap);
-	return path;
-}
-
-static void write_text(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-
-	if (!f)
-		return;
-	fputs(text, f);
-	fclose(f);
-}
 
 /* /sys/block/NAME of a number, and the ways that lead to it. */
 static void add_device(const char *folder, const char *name, unsigned int major_number,
@@ -75,8 +52,8 @@ static void add_slave(const char *name, const char *slave)
 /* vda with vda1; dm-0 on vda1 and vdb; dm-1 on dm-0; dm-2 and dm-3 on each other. */
 static void make_sysfs(void)
 {
-	snprintf(sys_dir, sizeof(sys_dir), "/tmp/test_blockdev.XXXXXX");
-	if (!mkdtemp(sys_dir))
+	snprintf(tree_dir, sizeof(tree_dir), "/tmp/test_blockdev.XXXXXX");
+	if (!mkdtemp(tree_dir))
 		exit(1);
 	mkdir(path_of("dev"), 0755);
 	mkdir(path_of("dev/block"), 0755);
@@ -106,33 +83,33 @@ static void test_disks(void)
 {
 	uint32_t dev = 0;
 
-	is_int((long long)blockdev_count(sys_dir), 7, "six disks and a partition");
+	is_int((long long)blockdev_count(tree_dir), 7, "six disks and a partition");
 	is_int((long long)blockdev_count("/no/such"), 0, "where there is no sysfs, none");
-	is_int(blockdev_disk(sys_dir, DEV(254, 0), &dev), 0, "a disk is found");
+	is_int(blockdev_disk(tree_dir, DEV(254, 0), &dev), 0, "a disk is found");
 	is_int(dev, DEV(254, 0), "and is its own disk");
-	is_int(blockdev_disk(sys_dir, DEV(254, 1), &dev), 0, "a partition is found");
+	is_int(blockdev_disk(tree_dir, DEV(254, 1), &dev), 0, "a partition is found");
 	is_int(dev, DEV(254, 0), "and lies on its disk");
-	is_int(blockdev_disk(sys_dir, DEV(254, 2), &dev), -ENOENT, "one that is not there is not");
-	is_int(blockdev_find(sys_dir, "/no/such/vda1", &dev), 0, "a name without a file is found");
+	is_int(blockdev_disk(tree_dir, DEV(254, 2), &dev), -ENOENT, "one that is not there is not");
+	is_int(blockdev_find(tree_dir, "/no/such/vda1", &dev), 0, "a name without a file is found");
 	is_int(dev, DEV(254, 0), "and leads to the disk");
-	is_int(blockdev_find(sys_dir, "/no/such/sdz", &dev), -ENOENT, "an unknown one is not");
-	is_int(blockdev_find(sys_dir, "/dev/null", &dev), -ENOTBLK, "a file of another kind");
+	is_int(blockdev_find(tree_dir, "/no/such/sdz", &dev), -ENOENT, "an unknown one is not");
+	is_int(blockdev_find(tree_dir, "/dev/null", &dev), -ENOTBLK, "a file of another kind");
 }
 
 static void test_names(void)
 {
 	char name[32], label[64];
 
-	is_int(blockdev_name(sys_dir, DEV(253, 1), name, sizeof(name), label, sizeof(label)), 0,
+	is_int(blockdev_name(tree_dir, DEV(253, 1), name, sizeof(name), label, sizeof(label)), 0,
 	       "a dm device has a name");
 	is_str(name, "dm-1", "the kernel's");
 	is_str(label, "vg-\xff\x1b[31mlv", "and one of its own, as it is");
-	is_int(blockdev_name(sys_dir, DEV(254, 16), name, sizeof(name), label, sizeof(label)), 0,
+	is_int(blockdev_name(tree_dir, DEV(254, 16), name, sizeof(name), label, sizeof(label)), 0,
 	       "a disk has a name");
 	is_str(name, "vdb", "the kernel's");
 	is_str(label, "", "and no other");
-	is_int(blockdev_name(sys_dir, DEV(9, 9), name, sizeof(name), label, sizeof(label)), -ENOENT,
-	       "one that is not there has none");
+	is_int(blockdev_name(tree_dir, DEV(9, 9), name, sizeof(name), label, sizeof(label)),
+	       -ENOENT, "one that is not there has none");
 }
 
 static bool has(const struct blockdev_list *list, uint32_t dev)
@@ -147,16 +124,16 @@ static void test_stacks(void)
 {
 	struct blockdev_list list;
 
-	blockdev_below(sys_dir, DEV(253, 1), &list);
+	blockdev_below(tree_dir, DEV(253, 1), &list);
 	is_int((long long)list.n, 3, "three devices lie below dm-1");
 	is_int(list.dev[0], DEV(253, 0), "first the one right below it");
 	ok(has(&list, DEV(254, 0)), "a partition stands for its disk");
 	ok(has(&list, DEV(254, 16)), "the other disk is there");
-	blockdev_below(sys_dir, DEV(254, 0), &list);
+	blockdev_below(tree_dir, DEV(254, 0), &list);
 	is_int((long long)list.n, 0, "nothing lies below a disk");
-	blockdev_below(sys_dir, DEV(253, 2), &list);
+	blockdev_below(tree_dir, DEV(253, 2), &list);
 	ok(list.n <= 2 && !list.truncated, "a circle ends");
-	blockdev_below(sys_dir, DEV(1, 1), &list);
+	blockdev_below(tree_dir, DEV(1, 1), &list);
 	is_int((long long)list.n, 0, "nothing lies below what is not there");
 }
 
@@ -171,19 +148,19 @@ static void test_loop(void)
 	mkdir(path_of("block/loop7/loop"), 0755);
 	snprintf(file, sizeof(file), "%s", path_of("image"));
 	write_text(path_of("block/loop7/loop/backing_file"), file);
-	stat(sys_dir, &st);
+	stat(tree_dir, &st);
 	add_device("block", "below", major(st.st_dev), minor(st.st_dev));
-	is_int(blockdev_name(sys_dir, DEV(7, 7), name, sizeof(name), label, sizeof(label)), 0,
+	is_int(blockdev_name(tree_dir, DEV(7, 7), name, sizeof(name), label, sizeof(label)), 0,
 	       "a loop has a name");
 	is_str(label, file, "and its file");
-	blockdev_below(sys_dir, DEV(7, 7), &list);
+	blockdev_below(tree_dir, DEV(7, 7), &list);
 	is_int((long long)list.n, 1, "one device is below it");
 	is_int(list.dev[0], DEV(major(st.st_dev), minor(st.st_dev)), "that of its file system");
 	write_text(path_of("block/loop7/loop/backing_file"), "/proc/image\n");
-	blockdev_below(sys_dir, DEV(7, 7), &list);
+	blockdev_below(tree_dir, DEV(7, 7), &list);
 	is_int((long long)list.n, 0, "where that lies on none, nothing is");
 	write_text(path_of("block/loop7/loop/backing_file"), "\n");
-	blockdev_below(sys_dir, DEV(7, 7), &list);
+	blockdev_below(tree_dir, DEV(7, 7), &list);
 	is_int((long long)list.n, 0, "nor where it is not known");
 }
 
@@ -206,18 +183,19 @@ static void test_stat(void)
 	is_int(blockdev_parse_stat("1 2 3 4 5 6 7 8 9 10", &s), -EINVAL, "half of one");
 	is_int(blockdev_parse_stat("", &s), -EINVAL, "none");
 	is_int(blockdev_parse_stat("a b c", &s), -EINVAL, "something else");
-	is_int(blockdev_read_stat(sys_dir, DEV(254, 0), &s), -ENOENT, "a device without any");
+	is_int(blockdev_read_stat(tree_dir, DEV(254, 0), &s), -ENOENT, "a device without any");
 	write_text(path_of("block/vda/stat"), " 18446744073709551615 0 0 0 0 0 0 0 0 0 0\n");
-	is_int(blockdev_read_stat(sys_dir, DEV(254, 0), &s), 0, "a device with one");
+	is_int(blockdev_read_stat(tree_dir, DEV(254, 0), &s), 0, "a device with one");
 	ok(s.read.ios == UINT64_MAX, "large figures are read whole");
 	write_text(path_of("block/vda/queue/iostats"), "0\n");
-	is_int(blockdev_read_stat(sys_dir, DEV(254, 0), &s), -ENODATA, "that is switched off");
+	is_int(blockdev_read_stat(tree_dir, DEV(254, 0), &s), -ENODATA, "that is switched off");
 	write_text(path_of("block/vda/inflight"), "       3        4\n");
-	is_int(blockdev_read_in_flight(sys_dir, DEV(254, 0), &reads, &writes), 0, "in flight");
+	is_int(blockdev_read_in_flight(tree_dir, DEV(254, 0), &reads, &writes), 0, "in flight");
 	ok(reads == 3 && writes == 4, "reads and writes");
 	write_text(path_of("block/vda/inflight"), "x\n");
-	is_int(blockdev_read_in_flight(sys_dir, DEV(254, 0), &reads, &writes), -EINVAL, "rubbish");
-	is_int(blockdev_read_in_flight(sys_dir, DEV(1, 1), &reads, &writes), -ENOENT, "of nothing");
+	is_int(blockdev_read_in_flight(tree_dir, DEV(254, 0), &reads, &writes), -EINVAL, "rubbish");
+	is_int(blockdev_read_in_flight(tree_dir, DEV(1, 1), &reads, &writes), -ENOENT,
+	       "of nothing");
 }
 
 int main(void)
@@ -230,7 +208,7 @@ int main(void)
 	test_stacks();
 	test_loop();
 	test_stat();
-	snprintf(command, sizeof(command), "rm -rf '%s'", sys_dir);
+	snprintf(command, sizeof(command), "rm -rf '%s'", tree_dir);
 	is_int(system(command), 0, "cleaned up");
 	return tap_done();
 }

@@ -17,10 +17,9 @@
 
 #include "child.h"
 #include "tap.h"
+#include "tree.h"
 
 #define NOBODY 999999999 /* above the kernel's limit of pids */
-
-static char proc_dir[64];
 
 static const char ours[] = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
 			   "40 22 7:0 / /mnt/x\\0401 rw - xfs /dev/loop0 rw\n"
@@ -31,28 +30,6 @@ static const char ours[] = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
 static const char theirs[] = "80 1 0:50 / / rw - overlay overlay rw\n"
 			     "90 80 7:0 /data /data rw - xfs /dev/loop0 rw\n"
 			     "91 80 7:1 / /other rw - xfs /dev/loop1 rw\n";
-
-__attribute__((format(printf, 1, 2))) static const char *path_of(const char *fmt, ...)
-{
-	static char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/", proc_dir);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(path + n, sizeof(path) - (size_t)n, fmt, ap);
-	va_end(ap);
-	return path;
-}
-
-static void write_text(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-
-	if (!f)
-		return;
-	fputs(text, f);
-	fclose(f);
-}
 
 /* A process in that namespace, with nothing open. */
 static void add_process(int pid, unsigned int space, const char *mountinfo)
@@ -100,8 +77,8 @@ static void forbid(int pid, unsigned long flags)
 
 static void make_proc(void)
 {
-	snprintf(proc_dir, sizeof(proc_dir), "/tmp/test_target_holders.XXXXXX");
-	if (!mkdtemp(proc_dir))
+	snprintf(tree_dir, sizeof(tree_dir), "/tmp/test_target_holders.XXXXXX");
+	if (!mkdtemp(tree_dir))
 		exit(1);
 	mkdir(path_of("self"), 0755);
 	write_text(path_of("self/mountinfo"), ours);
@@ -131,7 +108,7 @@ static void is_pids(const char *path, const char *want, size_t unreadable, const
 	char have[256] = "";
 	size_t len = 0;
 
-	is_int(target_holders_find(proc_dir, path, &found), 0, "%s: looked for", name);
+	is_int(target_holders_find(tree_dir, path, &found), 0, "%s: looked for", name);
 	for (size_t i = 0; i < found.n && len < sizeof(have); i++)
 		len += (size_t)snprintf(have + len, sizeof(have) - len, "%s%d", i ? " " : "",
 					(int)found.h[i].pid);
@@ -153,8 +130,8 @@ static void test_find(void)
 	add_process(107, 1, ours);
 	open_file(107, 3, 52);
 	is_pids("/mnt/under", "107", 0, "of two at one place the upper");
-	is_int(target_holders_find(proc_dir, "/", &found), -ENOENT, "another type");
-	is_int(target_holders_find(proc_dir, "/mnt", &found), -ENOENT, "no mount");
+	is_int(target_holders_find(tree_dir, "/", &found), -ENOENT, "another type");
+	is_int(target_holders_find(tree_dir, "/mnt", &found), -ENOENT, "no mount");
 	is_int(target_holders_find("/nowhere", "/mnt/y", &found), -ENOENT, "no procfs");
 }
 
@@ -201,7 +178,7 @@ static void is_targets(size_t max, const char *want, const char *counts, const c
 	char have[512] = "", one[128], numbers[64] = "";
 	size_t len = 0;
 
-	is_int(target_add_holders(proc_dir, &known, &mount, max, &list), 0, "%s", name);
+	is_int(target_add_holders(tree_dir, &known, &mount, max, &list), 0, "%s", name);
 	for (size_t i = 1; i < list.n && len < sizeof(have); i++)
 		len += (size_t)snprintf(have + len, sizeof(have) - len, "%s%s", i > 1 ? ", " : "",
 					target_describe(&list.t[i], one, sizeof(one)));
@@ -245,7 +222,7 @@ static void test_plain(void)
 
 	add_process(child, 1, ours);
 	open_file(child, 3, 50);
-	is_int(target_add_holders(proc_dir, &(struct target_list){ 0 },
+	is_int(target_add_holders(tree_dir, &(struct target_list){ 0 },
 				  &(struct target){ .kind = TARGET_XFS,
 						    .path = "/mnt/y",
 						    .device = "/dev/loop1",
@@ -271,7 +248,7 @@ int main(void)
 	test_odd();
 	test_targets();
 	test_plain();
-	snprintf(command, sizeof(command), "rm -rf '%s'", proc_dir);
+	snprintf(command, sizeof(command), "rm -rf '%s'", tree_dir);
 	is_int(system(command), 0, "cleaned up");
 	return tap_done();
 }
